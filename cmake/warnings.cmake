@@ -1,0 +1,12 @@
+# The warnings that every target of ours is compiled with.
+add_library(cuda_agent_warnings INTERFACE)
+target_compile_options(
+  cuda_agent_warnings
+  INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wold-style-cast;-Wcast-align;-Woverloaded-virtual;-Wconversion;-Wno-sign-conversion;-Wnull-dereference;-Wformat=2;-Wimplicit-fallthrough>)
+if(CUDA_AGENT_WERROR)
+  target_compile_options(cuda_agent_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(CUDA_AGENT_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=address,undefined)
+endif()

@@ -1,0 +1,170 @@
+// The verdict: the one result object (schema "cuda-agent/verdict/1", docs/verdict.md). Every printer renders it and
+// nothing is computed after it. Times are microseconds (build and stage times: seconds), sizes bytes, ratios
+// baseline time / candidate time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cuda_agent/error.hpp"
+
+namespace cuda_agent {
+
+/// An estimate with its confidence interval, both in the unit of the estimate.
+struct Interval {
+  double estimate = 0;
+  double low = 0;
+  double high = 0;
+};
+
+struct Diagnostic {
+  std::string file;  ///< relative to the workspace where it lies in it
+  int line = 0;      ///< 1-based; 0 = unknown
+  int column = 0;    ///< 1-based; 0 = unknown
+  std::string severity;  ///< "error", "warning", "note"
+  std::string message;
+  std::string phase;  ///< "compile", "assemble" (ptxas), "link"
+};
+
+struct BuiltObject {
+  std::string source;  ///< relative to the workspace; "cuda_extension" for the link
+  std::string tool;    ///< "nvcc", "host", "link"
+  double seconds = 0;  ///< 0 when cached
+  bool cached = false;
+  std::vector<Diagnostic> diagnostics;
+};
+
+struct KernelResources {
+  std::string name;  ///< demangled
+  std::string architecture;
+  std::int64_t registers = 0;
+  std::int64_t spill_stores = 0;  ///< bytes
+  std::int64_t spill_loads = 0;   ///< bytes
+  std::int64_t stack_frame = 0;   ///< bytes
+  std::int64_t shared_memory = 0; ///< bytes, static
+};
+
+struct BuildReport {
+  std::string device;        ///< "cuda" or "cpu"
+  std::string architecture;  ///< "sm_90a"; for "cpu" the host's target, e.g. "x86_64"
+  std::string architecture_from;  ///< "gpu", "TORCH_CUDA_ARCH_LIST", "--arch", "host"
+  std::vector<BuiltObject> objects;
+  std::vector<KernelResources> kernels;
+  std::map<std::string, std::vector<std::string>> flags;  ///< by tool
+  std::string extension_sha256;
+  std::string extension_path;  ///< the built shared object
+  double seconds = 0;
+};
+
+/// Where and how two tensors differ first or most.
+struct ElementDifference {
+  std::string output;               ///< path inside the returned value, e.g. "output[1].logits"
+  std::vector<std::int64_t> index;  ///< index of the element
+  std::string expected;             ///< value, printed with full precision
+  std::string got;
+  double absolute = 0;
+  double relative = 0;  ///< absolute / |expected|; infinite when expected is 0
+  int trial = 0;        ///< 1-based
+};
+
+struct Tolerance {
+  double rtol = 0;
+  double atol = 0;
+};
+
+struct Correctness {
+  int trials = 0;
+  int passed = 0;
+  int timed_compared = 0;  ///< timed calls whose outputs were compared as well
+  std::map<std::string, Tolerance> tolerances;  ///< by dtype
+  std::optional<ElementDifference> worst;
+  std::optional<ElementDifference> first_mismatch;
+  double worst_rms_scaled = 0;  ///< largest |error| / RMS of its reference tensor
+  std::string mismatch;         ///< one sentence about the first failure; empty when none
+  std::vector<std::string> seeds;  ///< 64-bit, as decimal text (JSON numbers lose bits)
+};
+
+struct ArmReport {
+  std::string name;              ///< "eager", "compiled", "candidate"
+  std::optional<Interval> time;  ///< microseconds a call, null subtracted
+  int calls = 0;                 ///< timed calls
+  std::optional<double> null;    ///< microseconds, this arm's own worker
+};
+
+struct RatioReport {
+  std::string baseline;  ///< "eager" or "compiled"
+  Interval ratio;        ///< baseline time / candidate time
+  double confidence = 0; ///< e.g. 0.995
+};
+
+struct Speed {
+  std::string mode;  ///< "gated" (CUDA), "end_to_end", "answer" (CPU: from call to answer)
+  int rounds = 0;
+  int calls_per_round = 0;  ///< K
+  std::vector<ArmReport> arms;
+  std::vector<RatioReport> ratios;
+  bool launch_bound = false;
+  bool unstable = false;
+  std::vector<std::string> disturbed;  ///< one sentence a disturbance
+};
+
+struct Reward {
+  std::optional<int> value;  ///< -1, 1, 2, 3; none when there is none to give
+  bool final = false;        ///< only `grade` gives a final one
+  std::string reason;
+  std::string on = "interval";
+};
+
+struct Protection {
+  std::string name;
+  bool in_force = false;
+  std::string detail;  ///< what exactly, or why not
+};
+
+struct Subject {
+  std::string name;
+  std::string sha256;
+};
+
+struct TaskFinding {
+  std::string kind;  ///< "degenerate", "nondeterministic", "slow_inputs", …
+  std::string message;
+};
+
+struct Verdict {
+  std::string command;  ///< "compile", "verify", "profile", "run"
+  std::string time;     ///< UTC, ISO 8601
+  Outcome outcome = Outcome::pass;
+  Fault fault = Fault::none;
+  std::string message;
+  std::vector<std::string> hints;
+  std::string detail;
+  Reward reward;
+  std::string workspace;
+  Subject task;
+  bool task_pinned = false;
+  std::string contract;
+  std::vector<TaskFinding> task_findings;
+  Subject candidate;
+  std::optional<BuildReport> build;
+  std::optional<Correctness> correctness;
+  std::optional<Speed> speed;
+  std::map<std::string, std::string> not_measured;  ///< JSON path → reason
+  std::vector<Protection> protections;
+  std::map<std::string, std::string> environment;
+  std::map<std::string, double> timings;  ///< seconds by stage
+  std::string candidate_output;           ///< what it printed: head and tail, escaped
+};
+
+/// The verdict as JSON. Every key of docs/verdict.schema.json is present.
+nlohmann::json to_json(const Verdict& verdict);
+
+/// Writes outcome, fault, message, hints and detail of an error into the verdict.
+void set_failure(Verdict& verdict, const Error& error);
+
+}  // namespace cuda_agent

@@ -1,0 +1,49 @@
+// What a sandboxed process may see. Applied by bubblewrap where that works; `probe_sandbox` finds out by trying.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cuda_agent/error.hpp"
+#include "cuda_agent/verdict.hpp"
+#include "util/deadline.hpp"
+
+namespace cuda_agent::exec {
+
+struct BindMount {
+  std::filesystem::path source;  ///< on the host
+  std::filesystem::path target;  ///< inside; empty = the same path
+  bool writable = false;
+  bool optional = false;  ///< silently left out when the source does not exist
+};
+
+/// The mounts of one sandbox. A system base (/usr, /etc, /opt, the links /bin /lib /lib64 /sbin, a fresh /proc, a
+/// minimal /dev, private /tmp, no other home, no network) is always there; these are what comes on top.
+struct SandboxPlan {
+  std::vector<BindMount> binds;
+  std::vector<std::filesystem::path> device_nodes;  ///< e.g. /dev/nvidia0
+  std::filesystem::path home;                        ///< HOME inside, a private tmpfs; empty = /tmp/home
+};
+
+/// How processes are confined on this host.
+struct SandboxSupport {
+  bool bubblewrap = false;                 ///< a sandboxed `true` ran
+  std::filesystem::path bubblewrap_path;
+  std::string reason;                      ///< why not, with what to do, when bubblewrap is false
+  bool seccomp = false;
+  bool no_new_privs = true;
+};
+
+/// Tries once (and remembers for the life of the process) whether bubblewrap works here; PATH is searched for bwrap.
+const SandboxSupport& probe_sandbox();
+
+/// The lines for the verdict's `protections`.
+std::vector<Protection> protections(const SandboxSupport& support);
+
+/// The argv prefix that runs a command in `plan` (ends with "--"), with namespaces user, pid, net, ipc, uts, mount,
+/// --die-with-parent and --new-session, cwd `cwd` inside.
+std::vector<std::string> bubblewrap_argv(const SandboxSupport& support, const SandboxPlan& plan,
+                                         const std::filesystem::path& cwd);
+
+}  // namespace cuda_agent::exec

@@ -1,0 +1,59 @@
+// The judge: owns the workers of one task and answers asks about candidates.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "build/extension.hpp"
+#include "build/toolchain.hpp"
+#include "cuda_agent/verdict.hpp"
+#include "util/deadline.hpp"
+#include "util/progress.hpp"
+#include "workspace/workspace.hpp"
+
+namespace cuda_agent::judge {
+
+enum class Device { automatic, cpu, cuda };
+enum class Contract { cuda_agent, kernelbench };
+enum class Baseline { eager, compiled, both };
+enum class Stage { compile, verify, profile, run };  ///< where the pipeline stops
+
+struct Options {
+  Stage stage = Stage::run;
+  Device device = Device::automatic;
+  std::string gpu;                    ///< index or UUID; empty = first visible
+  std::filesystem::path python;       ///< empty = found (build::find_interpreter)
+  std::string architecture;           ///< --arch
+  double timeout = 600;               ///< seconds for the whole ask
+  double call_timeout = 60;           ///< seconds one forward of the candidate may take, and its import
+  int trials = 5;
+  std::optional<std::uint64_t> seed;  ///< replays; no reward
+  std::optional<double> rtol;
+  std::optional<double> atol;
+  Contract contract = Contract::cuda_agent;
+  bool keep_going = false;            ///< all trials even after a failure
+  Baseline baseline = Baseline::both;
+  std::string compile_mode = "default";
+  std::optional<double> require_speedup;
+  int threads = 0;                    ///< CPU threads of every worker; 0 = one per core
+};
+
+/// Where the installation keeps what the judge needs at run time.
+struct Installation {
+  std::filesystem::path support;         ///< binding.cpp, binding_registry.h
+  std::filesystem::path worker_sources;  ///< sources of _cuda_agent and its Python side
+  std::filesystem::path worker_modules;  ///< prebuilt modules, may be absent
+  std::filesystem::path templates;       ///< what `init` writes, SKILL.md
+};
+
+/// One ask, from the snapshot to the verdict; never throws for what a candidate, task or machine can do. `scratch` is
+/// a private folder for this ask. The verdict's command, time, workspace, build (unless stage is run/verify/profile and
+/// the build failed), correctness, speed, protections, environment and timings are filled.
+Verdict judge(const workspace::Workspace& workspace, const workspace::Snapshot& snapshot, const Options& options,
+              const Installation& installation, const build::Cache& cache, const std::filesystem::path& scratch,
+              util::Progress& progress, util::Deadline deadline);
+
+}  // namespace cuda_agent::judge
