@@ -1,0 +1,22 @@
+// JSON that somebody else wrote, with limits on size and depth.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "cuda_agent/error.hpp"
+
+namespace cuda_agent::util {
+
+struct JsonLimits {
+  std::size_t bytes = 4 << 20;
+  int depth = 64;  ///< of nested arrays and objects
+};
+
+/// Errors: internal_error that says what is wrong and at which byte, or which limit is exceeded. Callers set the
+/// outcome and fault, since they know whose text it is. Duplicate keys: the last one counts.
+Result<nlohmann::json> parse_json(std::string_view text, const JsonLimits& limits = {});
+
+}  // namespace cuda_agent::util
