@@ -1,0 +1,1 @@
+"""The commands of the published workspace, as thin calls of cuda-agent."""
