@@ -1,6 +1,7 @@
 // What a sandboxed process may see. Applied by bubblewrap where that works; `probe_sandbox` finds out by trying.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -19,23 +20,27 @@ struct BindMount {
 };
 
 /// The mounts of one sandbox. A system base (/usr, /etc, /opt, the links /bin /lib /lib64 /sbin, a fresh /proc, a
-/// minimal /dev, private /tmp, no other home, no network) is always there; these are what comes on top.
+/// minimal /dev, private /tmp, no other home, no network) is always there; these are what comes on top. Mounts are made
+/// in the order of their targets, so a bind under /tmp or under another bind works, in whatever order it is named.
 struct SandboxPlan {
   std::vector<BindMount> binds;
-  std::vector<std::filesystem::path> device_nodes;  ///< e.g. /dev/nvidia0
-  std::filesystem::path home;                        ///< HOME inside, a private tmpfs; empty = /tmp/home
+  std::vector<std::filesystem::path> device_nodes;      ///< e.g. /dev/nvidia0
+  std::filesystem::path home;                           ///< HOME inside, a private tmpfs; empty = /tmp/home
+  std::uint64_t tmpfs_bytes = std::uint64_t{4} << 30U;  ///< limit of /tmp and of HOME, where bubblewrap can set one
 };
 
 /// How processes are confined on this host.
 struct SandboxSupport {
-  bool bubblewrap = false;                 ///< a sandboxed `true` ran
+  bool bubblewrap = false;  ///< a sandboxed `true` ran
   std::filesystem::path bubblewrap_path;
-  std::string reason;                      ///< why not, with what to do, when bubblewrap is false
-  bool seccomp = false;
+  std::string reason;       ///< why not, with what to do, when bubblewrap is false
+  bool tmpfs_size = false;  ///< this bubblewrap can limit the size of a tmpfs
+  bool seccomp = false;     ///< the kernel has seccomp filters
   bool no_new_privs = true;
 };
 
-/// Tries once (and remembers for the life of the process) whether bubblewrap works here; PATH is searched for bwrap.
+/// Tries once (and remembers for the life of the process) whether bubblewrap works here, for at most 5 s; PATH is
+/// searched for bwrap. With CUDA_AGENT_SANDBOX=none in the environment it is not tried and not used.
 const SandboxSupport& probe_sandbox();
 
 /// The lines for the verdict's `protections`.

@@ -181,7 +181,7 @@ void TemporaryFolder::remove() noexcept {
 
 fs::path own_executable() {
   std::error_code error;
-  fs::path const target = fs::read_symlink("/proc/self/exe", error);
+  fs::path target = fs::read_symlink("/proc/self/exe", error);
   if (error) return {};
   // The kernel's mark for a file that was replaced while it ran; the new one is the better answer.
   static constexpr std::string_view c_deleted = " (deleted)";
