@@ -1,0 +1,26 @@
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+
+namespace cuda_agent::cli {
+
+void setup_compile(CLI::App& app, Action& action) {
+  auto options = std::make_shared<AskOptions>();
+  options->command = "compile";
+  options->judge.stage = judge::Stage::compile;
+  auto* const command = add_command(app, "compile", "Build the candidate's kernels into cuda_extension");
+  add_workspace(*command, options->workspace);
+  add_build_flags(*command, options->judge);
+  add_device_flags(*command, options->judge);
+  add_timeout_flag(*command, options->judge.timeout);
+  add_output_flags(*command, options->output);
+  command->callback([options, command, &action] {
+    // An architecture is a GPU's.
+    auto const asked = command->count("--device") > 0;
+    if (!asked && !options->judge.architecture.empty()) options->judge.device = judge::Device::cuda;
+    action = [options](Console& console) { return run_ask(*options, console); };
+  });
+}
+
+}  // namespace cuda_agent::cli

@@ -1,0 +1,33 @@
+// Where commands print: results on standard output, everything else on standard error.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <string_view>
+
+#include "util/progress.hpp"
+
+namespace cuda_agent::cli {
+
+struct Console {
+  std::ostream& out;
+  std::ostream& err;
+  bool colour = false;    ///< standard output takes colours
+  bool updating = false;  ///< standard error is a terminal that can rewrite its line
+};
+
+/// The real streams. Colours and updating lines only on a terminal, not with TERM=dumb; no colours with NO_COLOR.
+Console real_console();
+
+/// Opens /dev/null for each of the descriptors 0, 1 and 2 that is closed, so that no other file gets its number.
+void open_standard_descriptors();
+
+/// Writes a result and flushes. False when it could not be written (errno says why).
+bool print(Console& console, std::string_view text);
+
+enum class Verbosity { quiet, normal, verbose };
+
+/// How long work says what it does: a line that updates on a terminal, plain lines otherwise, nothing when quiet.
+std::unique_ptr<util::Progress> make_progress(Console& console, Verbosity verbosity);
+
+}  // namespace cuda_agent::cli

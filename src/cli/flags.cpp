@@ -1,0 +1,207 @@
+#include "cli/flags.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "util/text.hpp"
+
+namespace cuda_agent::cli {
+
+namespace {
+
+std::optional<double> finite_number(const std::string& text) {
+  char* end = nullptr;
+  auto const value = std::strtod(text.c_str(), &end);
+  auto const whole = !text.empty() && end == text.c_str() + text.size();
+  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// Decimal digits only: CLI11 would read 010 as eight.
+template <typename Number>
+std::optional<Number> whole_number(const std::string& text) {
+  Number value{};
+  auto const* const end = text.data() + text.size();
+  auto const result = std::from_chars(text.data(), end, value);
+  return result.ec == std::errc() && result.ptr == end ? std::optional(value) : std::nullopt;
+}
+
+CLI::Validator validator(std::function<std::string(std::string&)> check) { return {std::move(check), ""}; }
+
+/// A flag that takes one of a few words, each of which stands for a value.
+template <typename Value>
+void add_choice(CLI::App& command, const std::string& name, Value& value,
+                const std::vector<std::pair<std::string, Value>>& choices, const std::string& description) {
+  std::vector<std::string> words;
+  std::map<std::string, Value> values;
+  std::string shown_default;
+  for (auto const& [word, meaning] : choices) {
+    words.push_back(word);
+    values.emplace(word, meaning);
+    if (meaning == value) shown_default = word;
+  }
+  command
+      .add_option_function<std::string>(
+          name, [&value, values](const std::string& word) { value = values.at(word); },
+          fmt::format("{} [default: {}]", description, shown_default))
+      ->check(one_of(words))
+      ->option_text(util::join(words, "|"));
+}
+
+}  // namespace
+
+CLI::Validator number_between(double low, double high) {
+  return validator([low, high](std::string& text) {
+    auto const value = finite_number(text);
+    if (value && *value >= low && *value <= high) return std::string();
+    return fmt::format("'{}' is no number from {} to {}", util::escape_untrusted(text, 128), low, high);
+  });
+}
+
+CLI::Validator number_above(double low, double high) {
+  return validator([low, high](std::string& text) {
+    auto const value = finite_number(text);
+    if (value && *value > low && *value <= high) return std::string();
+    return fmt::format("'{}' is no number above {} and up to {}", util::escape_untrusted(text, 128), low, high);
+  });
+}
+
+CLI::Validator whole_number_between(long long low, long long high) {
+  return validator([low, high](std::string& text) {
+    auto const value = whole_number<long long>(text);
+    if (!value || *value < low || *value > high) {
+      return fmt::format("'{}' is no whole number from {} to {}", util::escape_untrusted(text, 128), low, high);
+    }
+    text = std::to_string(*value);
+    return std::string();
+  });
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  return validator([words = std::move(words)](std::string& text) {
+    for (auto const& word : words) {
+      if (word == text) return std::string();
+    }
+    auto const meant = util::closest(text, words);
+    return fmt::format("'{}' is none of {}{}", util::escape_untrusted(text, 128), util::join(words, ", "),
+                       meant ? fmt::format("; did you mean '{}'?", *meant) : "");
+  });
+}
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description) {
+  auto* const command = app.add_subcommand(name, description);
+  command->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  return command;
+}
+
+void add_output_flags(CLI::App& command, OutputOptions& options) {
+  command.add_flag("--json", options.json, "Print one JSON object on standard output, also on failure");
+  auto* const verbose = command.add_flag("-v,--verbose", options.verbose, "Show everything that is known");
+  command.add_flag("-q,--quiet", options.quiet, "No progress; the result only")->excludes(verbose);
+}
+
+void add_workspace(CLI::App& command, std::string& folder) {
+  command.add_option("workspace", folder, "The workspace folder [default: the current folder]")->option_text("");
+}
+
+void add_python_flag(CLI::App& command, std::string& python) {
+  command
+      .add_option("--python", python,
+                  "The Python interpreter with torch [default: $CUDA_AGENT_PYTHON, .venv of the installation, "
+                  "$VIRTUAL_ENV, python3]")
+      ->option_text("FILE");
+}
+
+void add_timeout_flag(CLI::App& command, double& seconds) {
+  command
+      .add_option("--timeout", seconds,
+                  fmt::format("Time limit of the whole command, waits included, in seconds [default: {}]", seconds))
+      ->check(number_above(0, 86400))
+      ->option_text("SECONDS");
+}
+
+void add_device_flags(CLI::App& command, judge::Options& options) {
+  add_choice<judge::Device>(
+      command, "--device", options.device,
+      {{"auto", judge::Device::automatic}, {"cuda", judge::Device::cuda}, {"cpu", judge::Device::cpu}},
+      "Where the kernels run");
+  command.add_option("--gpu", options.gpu, "The GPU, by index or UUID [default: the first visible one]")
+      ->option_text("GPU");
+  command
+      .add_option_function<std::string>(
+          "--python", [&options](const std::string& path) { options.python = path; },
+          "The Python interpreter with torch [default: $CUDA_AGENT_PYTHON, .venv of the installation, $VIRTUAL_ENV, "
+          "python3]")
+      ->option_text("FILE");
+}
+
+void add_build_flags(CLI::App& command, judge::Options& options) {
+  command
+      .add_option("--arch", options.architecture,
+                  "The GPU architecture to build for, such as 90a or sm_90a [default: the GPU's, or "
+                  "$TORCH_CUDA_ARCH_LIST]")
+      ->option_text("ARCH");
+}
+
+void add_check_flags(CLI::App& command, judge::Options& options) {
+  command
+      .add_option("--trials", options.trials,
+                  fmt::format("Random inputs to check the candidate on [default: {}]", options.trials))
+      ->check(whole_number_between(1, 1000))
+      ->option_text("N");
+  auto const is_seed = validator([](std::string& text) {
+    return whole_number<std::uint64_t>(text) ? std::string()
+                                             : fmt::format("'{}' is no whole number from 0 to 18446744073709551615",
+                                                           util::escape_untrusted(text, 128));
+  });
+  command
+      .add_option_function<std::string>(
+          "--seed", [&options](const std::string& text) { options.seed = whole_number<std::uint64_t>(text); },
+          "Replay the inputs of this seed; gives no reward [default: fresh seeds]")
+      ->check(is_seed)
+      ->option_text("N");
+  command.add_option("--rtol", options.rtol, "Relative tolerance of every dtype [default: by dtype]")
+      ->check(number_between(0, 1))
+      ->option_text("X");
+  command.add_option("--atol", options.atol, "Absolute tolerance of every dtype [default: by dtype]")
+      ->check(number_between(0, 1e6))
+      ->option_text("X");
+  add_choice<judge::Contract>(
+      command, "--contract", options.contract,
+      {{"cuda-agent", judge::Contract::cuda_agent}, {"kernelbench", judge::Contract::kernelbench}},
+      "How both models are made alike: eval mode with copied weights, or KernelBench's one seed for both");
+  command.add_flag("--keep-going", options.keep_going, "Check all inputs, also after one failed");
+  command
+      .add_option("--call-timeout", options.call_timeout,
+                  fmt::format("Time limit of one call of the candidate and of its import, in seconds [default: {}]",
+                              options.call_timeout))
+      ->check(number_above(0, 86400))
+      ->option_text("SECONDS");
+}
+
+void add_speed_flags(CLI::App& command, judge::Options& options) {
+  add_choice<judge::Baseline>(
+      command, "--baseline", options.baseline,
+      {{"eager", judge::Baseline::eager}, {"compiled", judge::Baseline::compiled}, {"both", judge::Baseline::both}},
+      "What the candidate is timed against");
+  std::vector<std::string> const modes{"default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"};
+  command
+      .add_option("--compile-mode", options.compile_mode,
+                  fmt::format("Mode of torch.compile for the compiled baseline [default: {}]", options.compile_mode))
+      ->check(one_of(modes))
+      ->option_text(util::join(modes, "|"));
+  command
+      .add_option("--require-speedup", options.require_speedup,
+                  "Exit with code 7 unless the candidate is surely X times as fast as every baseline that was timed "
+                  "[default: no such demand]")
+      ->check(number_above(0, 1e6))
+      ->option_text("X");
+}
+
+}  // namespace cuda_agent::cli

@@ -1,0 +1,38 @@
+// Flags that several commands share, and checks of their values. Knows CLI11; include it from setup code only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.hpp"
+
+namespace cuda_agent::cli {
+
+/// A finite number, `low` <= x <= `high`.
+CLI::Validator number_between(double low, double high);
+/// A finite number, `low` < x <= `high`.
+CLI::Validator number_above(double low, double high);
+/// A decimal whole number, `low` <= x <= `high`.
+CLI::Validator whole_number_between(long long low, long long high);
+/// One of a few words; a near miss is answered with "did you mean".
+CLI::Validator one_of(std::vector<std::string> words);
+
+/// A subcommand whose repeated flags count as given last.
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description);
+
+void add_output_flags(CLI::App& command, OutputOptions& options);
+void add_workspace(CLI::App& command, std::string& folder);
+void add_python_flag(CLI::App& command, std::string& python);
+void add_timeout_flag(CLI::App& command, double& seconds);
+/// --device, --gpu, --python.
+void add_device_flags(CLI::App& command, judge::Options& options);
+/// --arch.
+void add_build_flags(CLI::App& command, judge::Options& options);
+/// --trials, --seed, --rtol, --atol, --contract, --keep-going, --call-timeout.
+void add_check_flags(CLI::App& command, judge::Options& options);
+/// --baseline, --compile-mode, --require-speedup.
+void add_speed_flags(CLI::App& command, judge::Options& options);
+
+}  // namespace cuda_agent::cli

@@ -1,0 +1,24 @@
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+
+namespace cuda_agent::cli {
+
+void setup_run(CLI::App& app, Action& action) {
+  auto options = std::make_shared<AskOptions>();
+  options->command = "run";
+  options->judge.stage = judge::Stage::run;
+  auto* const command = add_command(app, "run", "Build, check, time, and say what the candidate is worth");
+  add_workspace(*command, options->workspace);
+  add_build_flags(*command, options->judge);
+  add_check_flags(*command, options->judge);
+  add_speed_flags(*command, options->judge);
+  add_device_flags(*command, options->judge);
+  add_timeout_flag(*command, options->judge.timeout);
+  add_output_flags(*command, options->output);
+  command->callback(
+      [options, &action] { action = [options](Console& console) { return run_ask(*options, console); }; });
+}
+
+}  // namespace cuda_agent::cli
