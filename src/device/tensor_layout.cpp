@@ -1,9 +1,7 @@
 #include "device/tensor_layout.hpp"
 
 #include <array>
-#include <limits>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
@@ -51,8 +49,8 @@ const DTypeFacts& facts_of(DType dtype) {
 constexpr std::size_t most_dimensions = 64;
 
 std::string describe(const TensorLayout& layout) {
-  return fmt::format("a {} tensor of shape [{}], stride [{}], offset {}", to_string(layout.dtype),
-                     fmt::join(layout.shape, ", "), fmt::join(layout.stride, ", "), layout.offset);
+  return fmt::format("a {} tensor of shape {}, stride {}, offset {}", to_string(layout.dtype), bracketed(layout.shape),
+                     bracketed(layout.stride), layout.offset);
 }
 
 }  // namespace
@@ -104,8 +102,7 @@ std::int64_t numel(std::span<const std::int64_t> shape) {
     return 0;
   }
   if (overflow) {
-    throw std::overflow_error(fmt::format("the number of elements of shape [{}] does not fit 63 bits",
-                                          fmt::join(shape.begin(), shape.end(), ", ")));
+    throw std::overflow_error(fmt::format("the number of elements of shape {} does not fit 63 bits", bracketed(shape)));
   }
   return product;
 }
@@ -196,6 +193,15 @@ std::vector<std::int64_t> unravel(std::int64_t flat, std::span<const std::int64_
     }
   }
   return index;
+}
+
+std::string bracketed(std::span<const std::int64_t> values) {
+  std::string text = "[";
+  for (const std::int64_t value : values) {
+    text += text.size() > 1 ? ", " : "";
+    text += std::to_string(value);
+  }
+  return text + "]";
 }
 
 }  // namespace cuda_agent::device

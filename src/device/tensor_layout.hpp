@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -75,5 +76,8 @@ TensorLayout contiguous(DType dtype, std::vector<std::int64_t> shape, std::uint6
 
 /// The index of the element that is number `flat` in row-major order; `flat` in [0, numel(shape)).
 std::vector<std::int64_t> unravel(std::int64_t flat, std::span<const std::int64_t> shape);
+
+/// "[2, 3]", for messages.
+std::string bracketed(std::span<const std::int64_t> values);
 
 }  // namespace cuda_agent::device
