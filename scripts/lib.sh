@@ -4,8 +4,8 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
 # shellcheck disable=SC2034  # used by the scripts that source this
-readonly EXIT_USAGE=2
-readonly EXIT_ENVIRONMENT=3
+EXIT_USAGE=2
+EXIT_ENVIRONMENT=3
 
 say() { printf '%s\n' "cuda-agent set-up: $*" >&2; }
 
