@@ -42,7 +42,8 @@ install_packages() {
   local -a as_root=()
   if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null || { [ ! -t 0 ] && ! sudo -n true 2>/dev/null; }; then
-      stop $EXIT_ENVIRONMENT "these packages are missing, and only root may install them: $*" "run this, then start again:" \
+      stop $EXIT_ENVIRONMENT "these packages are missing, and only root may install them: $*" \
+        "run this, then start again:" \
         "  sudo sh -c 'apt-get update && $command'"
     fi
     as_root=(sudo)
@@ -85,7 +86,8 @@ fact() { python_facts "$1" | cut -d'|' -f"$2"; }
 at_least() {
   local major minor
   IFS=. read -r major minor _ <<<"$1"
-  [[ $major =~ ^[0-9]+$ && $minor =~ ^[0-9]+$ ]] && { [ "$major" -gt "$2" ] || { [ "$major" -eq "$2" ] && [ "$minor" -ge "$3" ]; }; }
+  [[ $major =~ ^[0-9]+$ && $minor =~ ^[0-9]+$ ]] || return 1
+  ((major > $2 || (major == $2 && minor >= $3)))
 }
 
 has_torch() { at_least "$(fact "$1" 3)" 2 6; }

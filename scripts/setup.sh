@@ -48,7 +48,9 @@ if [ -n "$python" ]; then
   has_torch "$python" || stop $EXIT_ENVIRONMENT "--python: $python has no torch >= 2.6 (found: $(fact "$python" 3))"
 else
   remembered=
-  if [ "$(head -n 1 "$root/build/.configured" 2>/dev/null)" = "$root" ]; then remembered=$(configured CUDA_AGENT_PYTHON); fi
+  if [ "$(head -n 1 "$root/build/.configured" 2>/dev/null)" = "$root" ]; then # not in a tree that was moved
+    remembered=$(configured CUDA_AGENT_PYTHON)
+  fi
   for candidate in "${CUDA_AGENT_PYTHON:-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python}" "$remembered" \
     "$root/.venv/bin/python" "$(command -v python3 || true)"; do
     if [ -n "$candidate" ] && [ -x "$candidate" ] && has_torch "$candidate"; then
@@ -71,7 +73,7 @@ if command -v dpkg-query >/dev/null; then
   need_tool ninja ninja-build
   need_tool bwrap bubblewrap
   for package in ca-certificates libc6-dev libcli11-dev nlohmann-json3-dev libspdlog-dev libexpected-dev libssl-dev \
-    libseccomp-dev libgtest-dev; do
+    libgtest-dev; do
     need "$package"
   done
   if [ $with_checks = yes ]; then
@@ -123,7 +125,8 @@ if [ $own_venv = yes ]; then
   pip_install "$python" requirements.txt
 fi
 [ "$(fact "$python" 4)" = yes ] ||
-  stop $EXIT_ENVIRONMENT "$python has no Python.h, which the worker module needs" "install python3-dev (or the like), or use --python PATH"
+  stop $EXIT_ENVIRONMENT "$python has no Python.h, which the worker module needs" \
+    "install python3-dev (or the like), or use --python PATH"
 # Absolute, but not resolved: the python of a virtual environment is a link and must stay one.
 case $python in
   */*) python=$(cd "$(dirname "$python")" && pwd)/$(basename "$python") ;;
@@ -148,8 +151,10 @@ nvcc=$(find_nvcc)
 stamp=$root/build/.configured
 wanted=$(printf '%s\n' "$root" "$preset" "$python" "$test_python" "$nvcc")
 if [ ! -f "$root/build/build.ninja" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
-  # A moved tree, or another compiler: CMake wants to start afresh.
-  if [ "$(head -n 1 "$stamp" 2>/dev/null)" != "$root" ]; then rm -rf "$root/build/CMakeCache.txt" "$root/build/CMakeFiles"; fi
+  # In a tree that was moved, CMake's cache names places that are not there any more.
+  if [ "$(head -n 1 "$stamp" 2>/dev/null)" != "$root" ]; then
+    rm -rf "$root/build/CMakeCache.txt" "$root/build/CMakeFiles"
+  fi
   say "configuring (preset $preset, Python $python)"
   [ -n "$nvcc" ] || say "nvcc was not found: building the CPU side only (CUDA_HOME names another place)"
   (cd "$root" && log_run build/configure.log env ${nvcc:+CUDACXX="$nvcc"} cmake --preset "$preset" \
@@ -164,7 +169,8 @@ binary=$root/build/src/cuda-agent
 
 # 5. The worker module for this interpreter, so that the first run need not build it.
 modules=$root/build/lib/worker-modules
-wanted=$(cat "$root"/src/worker/* "$(command -v g++)" | sha256sum; echo "$python $(fact "$python" 1) $(fact "$python" 3)")
+wanted=$(cat "$root"/src/worker/*.* "$(command -v g++)" | sha256sum)
+wanted="$wanted $python $(fact "$python" 1) $(fact "$python" 3)"
 if [ "$(cat "$modules/.stamp" 2>/dev/null)" != "$wanted" ]; then
   mkdir -p "$modules"
   say "building the worker module for $python"
