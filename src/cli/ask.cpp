@@ -179,7 +179,8 @@ int run_ask(const AskOptions& options, Console& console) {
     console.err << "cuda-agent: warning: the verdict is not in the history: " << recorded.error().message << '\n';
   }
   auto const printed = print_result(console, rendered(verdict, ask, options, console));
-  return printed != 0 ? printed : exit_code(verdict.outcome);
+  auto const code = exit_code(verdict.outcome);
+  return code != 0 ? code : printed;
 }
 
 }  // namespace cuda_agent::cli

@@ -1,0 +1,219 @@
+#include <chrono>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include "build/extension.hpp"
+#include "build/toolchain.hpp"
+#include "cli/app.hpp"
+#include "cli/commands.hpp"
+#include "cli/flags.hpp"
+#include "cli/gpu_probe.hpp"
+#include "cli/installation.hpp"
+#include "cli/outcome.hpp"
+#include "exec/sandbox.hpp"
+#include "util/files.hpp"
+#include "util/interrupt.hpp"
+#include "util/text.hpp"
+#include "workspace/workspace.hpp"
+
+namespace cuda_agent::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// One thing that was looked for.
+struct Finding {
+  std::string name;
+  bool found = false;
+  std::string detail;
+  std::vector<std::string> hints;  ///< what to do about it
+};
+
+struct Diagnosis {
+  std::vector<Finding> findings;
+  bool cpu = false;    ///< candidates can be judged on the CPU
+  bool cuda = false;   ///< a GPU, its driver and nvcc are there
+  bool build = false;  ///< CUDA can be compiled
+};
+
+Finding missing(std::string name, const Error& error) {
+  auto detail = error.message;
+  if (!error.detail.empty()) detail += ": " + util::split_lines(error.detail).back();
+  return {std::move(name), false, std::move(detail), error.hints};
+}
+
+Finding look_at_program(const Result<Installation>& installation) {
+  auto const self = fmt::format("cuda-agent {} at {}", version(), util::own_executable().string());
+  if (!installation) return missing("program", installation.error());
+  return {"program", true, self, {}};
+}
+
+Finding look_at_python(const Result<build::Interpreter>& python) {
+  if (!python) return missing("python", python.error());
+  return {"python",
+          true,
+          fmt::format("{}, Python {}, torch {}", python->executable.string(), python->python_version,
+                      python->torch_version),
+          {}};
+}
+
+Finding look_at_compiler(const Result<build::Toolchain>& toolchain) {
+  if (!toolchain) return missing("compiler", toolchain.error());
+  return {"compiler", true, fmt::format("{} ({})", toolchain->host.executable.string(), toolchain->host.version), {}};
+}
+
+Finding look_at_nvcc(const Result<build::Toolchain>& toolchain) {
+  if (!toolchain) return missing("nvcc", toolchain.error());
+  if (!toolchain->nvcc) return {"nvcc", false, "not found", {"install the CUDA Toolkit, or set CUDA_HOME to it"}};
+  return {"nvcc", true, fmt::format("{} ({})", toolchain->nvcc->executable.string(), toolchain->nvcc->version), {}};
+}
+
+Finding look_at_gpu(const GpuProbe& probe) {
+  if (probe.gpus.empty()) {
+    return {
+        "gpu",
+        false,
+        probe.problem,
+        {"kernels can be compiled for a GPU here (compile --arch 90a) and are judged by their C++ twins on the CPU"}};
+  }
+  return {"gpu", true, fmt::format("{}; driver for CUDA {}", util::join(probe.gpus, ", "), probe.driver_version), {}};
+}
+
+Finding look_at_sandbox() {
+  auto const& support = exec::probe_sandbox();
+  if (support.bubblewrap)
+    return {"sandbox", true, fmt::format("bubblewrap at {}", support.bubblewrap_path.string()), {}};
+  return {"sandbox",
+          false,
+          fmt::format("candidates are not confined: {}", support.reason),
+          {"install bubblewrap (apt-get install bubblewrap) and allow user namespaces; in a container see README.md"}};
+}
+
+Finding look_at_cache() {
+  auto const cache = build::open_cache({});
+  if (cache) return {"cache", true, cache->root.string(), {}};
+  auto finding = missing("cache", cache.error());
+  finding.detail += "; each workspace then keeps a cache of its own";
+  return finding;
+}
+
+Finding look_at_worker_module(const Result<Installation>& installation, const Result<build::Interpreter>& python) {
+  Finding finding{"worker", true, "built on first use for this Python and torch, in about ten seconds", {}};
+  if (!installation || !python) return {"worker", false, "needs the program's files and a Python with torch", {}};
+  std::error_code error;
+  auto const wanted = "_cuda_agent" + python->extension_suffix;
+  for (fs::recursive_directory_iterator file(installation->judge.worker_modules, error), end; !error && file != end;
+       file.increment(error)) {
+    if (file->path().filename() == wanted) finding.detail = fmt::format("built at {}", file->path().string());
+  }
+  return finding;
+}
+
+Finding look_at_workspace(const std::string& folder) {
+  auto const workspace = workspace::open_workspace(folder);
+  if (!workspace) return missing("workspace", workspace.error());
+  return {"workspace", true, workspace->root.string(), {}};
+}
+
+Diagnosis diagnose(const DoctorOptions& options, util::Progress& progress) {
+  auto const deadline = util::Deadline::after(std::chrono::duration<double>(options.judge.timeout));
+  progress.step("looking for the interpreter, compilers, GPU and sandbox");
+  auto const installation = find_installation();
+  auto const python = build::find_interpreter(options.judge.python, deadline);
+  auto const host = build::find_toolchain(false, deadline);
+  auto const cuda = build::find_toolchain(true, deadline);
+  auto const gpus = probe_gpus();
+  Diagnosis diagnosis;
+  diagnosis.findings = {look_at_program(installation),
+                        look_at_python(python),
+                        look_at_compiler(host),
+                        look_at_nvcc(cuda),
+                        look_at_gpu(gpus),
+                        look_at_sandbox(),
+                        look_at_cache(),
+                        look_at_worker_module(installation, python),
+                        look_at_workspace(options.workspace)};
+  diagnosis.cpu = installation && python && host;
+  diagnosis.build = installation && python && cuda && cuda->nvcc;
+  diagnosis.cuda = diagnosis.build && !gpus.gpus.empty();
+  return diagnosis;
+}
+
+std::string summary(const Diagnosis& diagnosis) {
+  if (!diagnosis.cpu) return "no candidate can be judged on this machine until what is missing is there";
+  if (diagnosis.cuda) return "--device auto judges on the GPU";
+  return fmt::format("--device auto judges on the CPU; CUDA {} be compiled", diagnosis.build ? "can" : "cannot");
+}
+
+nlohmann::json as_json(const Diagnosis& diagnosis, int code) {
+  auto findings = nlohmann::json::array();
+  for (auto const& finding : diagnosis.findings) {
+    findings.push_back({{"name", finding.name},
+                        {"found", finding.found},
+                        {"detail", util::escape_untrusted(finding.detail)},
+                        {"hints", finding.hints}});
+  }
+  nlohmann::json device;
+  if (diagnosis.cpu) device = diagnosis.cuda ? "cuda" : "cpu";
+  return {{"schema", "cuda-agent/doctor/1"},
+          {"version", version()},
+          {"exit_code", code},
+          {"message", summary(diagnosis)},
+          {"device", device},
+          {"can_judge_cpu", diagnosis.cpu},
+          {"can_judge_cuda", diagnosis.cuda},
+          {"can_compile_cuda", diagnosis.build},
+          {"findings", findings}};
+}
+
+std::string as_text(const Diagnosis& diagnosis, bool colour) {
+  auto const mark = [&](bool found) {
+    auto const* const word = found ? "ok     " : "missing";
+    if (!colour) return std::string(word);
+    return fmt::format("\033[{}m{}\033[0m", found ? "32" : "33", word);
+  };
+  std::string text;
+  for (auto const& finding : diagnosis.findings) {
+    text +=
+        fmt::format("{}  {:<10} {}\n", mark(finding.found), finding.name, util::escape_untrusted(finding.detail, 4096));
+    if (finding.found) continue;
+    for (auto const& hint : finding.hints) text += fmt::format("{:20} {}\n", "", util::escape_untrusted(hint, 4096));
+  }
+  return text + summary(diagnosis) + "\n";
+}
+
+}  // namespace
+
+int run_doctor(const DoctorOptions& options, Console& console) {
+  auto progress = make_progress(console, verbosity(options.output));
+  auto const diagnosis = diagnose(options, *progress);
+  progress.reset();
+  if (util::interrupted()) {
+    return print_failure(console, "doctor", util::interrupted_error(), options.output.json);
+  }
+  auto const code = exit_code(diagnosis.cpu ? Outcome::pass : Outcome::environment_error);
+  auto const text = options.output.json
+                        ? as_json(diagnosis, code).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+                        : as_text(diagnosis, console.colour);
+  auto const printed = print_result(console, text);
+  return code != 0 ? code : printed;
+}
+
+void setup_doctor(CLI::App& app, Action& action) {
+  auto options = std::make_shared<DoctorOptions>();
+  auto* const command = add_command(app, "doctor", "Say what this machine has, what is missing, and what to do");
+  add_workspace(*command, options->workspace);
+  add_device_flags(*command, options->judge);
+  add_timeout_flag(*command, options->judge.timeout);
+  add_output_flags(*command, options->output);
+  command->callback(
+      [options, &action] { action = [options](Console& console) { return run_doctor(*options, console); }; });
+}
+
+}  // namespace cuda_agent::cli
