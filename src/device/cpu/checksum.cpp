@@ -23,14 +23,19 @@ constexpr std::array<std::uint64_t, 5> secrets = {0x243f6a8885a308d3U, 0x13198a2
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
   constexpr std::size_t stripe = 64;
   const std::uint64_t key = mix(seed ^ secrets[0], secrets[1]);
-  // Four chains side by side: one would wait for each product.
-  std::array<std::uint64_t, 4> lanes = {key ^ secrets[1], key ^ secrets[2], key ^ secrets[3], key ^ secrets[4]};
+  // Four chains side by side (one would wait for each product), in variables of their own to stay in registers.
+  std::uint64_t a = key ^ secrets[1];
+  std::uint64_t b = key ^ secrets[2];
+  std::uint64_t c = key ^ secrets[3];
+  std::uint64_t d = key ^ secrets[4];
+  const auto absorb_pair = [](std::uint64_t& lane, const std::byte* place, std::uint64_t secret) {
+    lane += mix(elements::read<std::uint64_t>(place) ^ secret, elements::read<std::uint64_t>(place + 8) ^ lane);
+  };
   const auto absorb = [&](const std::byte* place) {
-    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-      const auto first = elements::read<std::uint64_t>(place + 16 * lane);
-      const auto second = elements::read<std::uint64_t>(place + 16 * lane + 8);
-      lanes[lane] = mix(first ^ secrets[lane] ^ key, second ^ lanes[lane]) + lanes[lane];
-    }
+    absorb_pair(a, place, secrets[1] ^ key);
+    absorb_pair(b, place + 16, secrets[2] ^ key);
+    absorb_pair(c, place + 32, secrets[3] ^ key);
+    absorb_pair(d, place + 48, secrets[4] ^ key);
   };
   std::size_t done = 0;
   for (; done + stripe <= bytes.size(); done += stripe) {
@@ -42,7 +47,7 @@ std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
     absorb(rest.data());
   }
   std::uint64_t sum = mix(key ^ bytes.size(), secrets[0]);
-  for (const std::uint64_t lane : lanes) {
+  for (const std::uint64_t lane : {a, b, c, d}) {
     sum = mix(sum ^ lane, secrets[4]) + lane;
   }
   return sum;

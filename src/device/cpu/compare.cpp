@@ -4,7 +4,10 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <numeric>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -100,6 +103,41 @@ double ratio_of(const Difference& seen) {
   return seen.size == 0 ? std::numeric_limits<double>::infinity() : seen.error / seen.size;
 }
 
+/// The dimensions, those with the largest strides first.
+std::vector<std::size_t> memory_order(const TensorLayout& layout) {
+  std::vector<std::size_t> order(layout.shape.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!is_contiguous(layout)) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return layout.stride[a] > layout.stride[b]; });
+  }
+  return order;
+}
+
+TensorLayout permuted(const TensorLayout& layout, const std::vector<std::size_t>& order) {
+  TensorLayout result{layout.dtype, {}, {}, layout.offset};
+  for (const std::size_t dimension : order) {
+    result.shape.push_back(layout.shape[dimension]);
+    result.stride.push_back(layout.stride[dimension]);
+  }
+  return result;
+}
+
+/// The row-major number of the element that has number `flat` when the dimensions are taken in `order`.
+std::int64_t back_in_row_major_order(std::int64_t flat, const std::vector<std::int64_t>& shape,
+                                     const std::vector<std::size_t>& order) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t i = order.size(); i-- > 0;) {
+    index[order[i]] = flat % shape[order[i]];
+    flat /= shape[order[i]];
+  }
+  std::int64_t result = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    result = result * shape[i] + index[i];
+  }
+  return result;
+}
+
 /// Compares tensors whose layouts are known to be good.
 template <typename Element>
 class Comparison {
@@ -108,7 +146,8 @@ class Comparison {
 
   Comparison(std::span<const std::byte> expected, const TensorLayout& expected_layout, std::span<const std::byte> got,
              const TensorLayout& got_layout, const CompareOptions& options)
-      : m_expected(expected),
+      : m_order(memory_order(expected_layout)),
+        m_expected(expected),
         m_expected_layout(expected_layout),
         m_got(got),
         m_got_layout(got_layout),
@@ -121,15 +160,18 @@ class Comparison {
     if (m_elements == 0) {
       return m_result;
     }
-    for_each_block([this](const Value* expected, const Value* got, std::int64_t count, std::int64_t first) {
+    // The first pass does not care for the order: it goes through memory, as far as both sides lie alike.
+    const auto measuring = [this](const Value* expected, const Value* got, std::int64_t count, std::int64_t first) {
       measure(expected, got, count, first);
-    });
+    };
+    for_each_block(permuted(m_expected_layout, m_order), permuted(m_got_layout, m_order), measuring);
     finish_statistics();
     // Most results are within the absolute part alone: then the first pass has shown that nothing is out of tolerance.
     if (m_not_alike || m_result.max_abs > m_atol * (1 - slack)) {
-      for_each_block([this](const Value* expected, const Value* got, std::int64_t count, std::int64_t first) {
+      const auto counting = [this](const Value* expected, const Value* got, std::int64_t count, std::int64_t first) {
         count_mismatches(expected, got, count, first);
-      });
+      };
+      for_each_block(m_expected_layout, m_got_layout, counting);
     }
     return m_result;
   }
@@ -137,13 +179,13 @@ class Comparison {
  private:
   // What the vector loops may be off by; inside of it the exact comparison decides.
   static constexpr double slack = std::is_same_v<Value, float> ? 1e-6 : 1e-14;
-  // Squares below this have lost digits to underflow.
-  static constexpr double smallest_square = std::is_same_v<Value, double> ? 1e-250 : 0;
+  // Sums of squares below this may have lost digits to underflow.
+  static constexpr double smallest_square = std::is_same_v<Value, float> ? 1e-25 : 1e-250;
 
   template <typename Use>
-  void for_each_block(const Use& use) {
-    BlockReader<Element> expected(m_expected, m_expected_layout);
-    BlockReader<Element> got(m_got, m_got_layout);
+  void for_each_block(const TensorLayout& expected_layout, const TensorLayout& got_layout, const Use& use) {
+    BlockReader<Element> expected(m_expected, expected_layout);
+    BlockReader<Element> got(m_got, got_layout);
     for (std::int64_t first = 0; first < m_elements; first += block_elements) {
       const std::int64_t count = std::min(block_elements, m_elements - first);
       const Value* expected_block = expected.next(count);
@@ -160,7 +202,7 @@ class Comparison {
       const auto ratio = narrowed<Value>(m_result.max_rel * (1 + slack));
       const auto sums = measure_block<Value>(expected, got, count, ratio);
       if (std::isfinite(sums.squared_error) && std::isfinite(sums.squared_expected) &&
-          sums.squared_expected >= smallest_square) {
+          (sums.squared_expected >= smallest_square || std::none_of(expected, expected + count, nonzero))) {
         m_squared_error += sums.squared_error;
         m_squared_expected += sums.squared_expected;
         m_finite_pairs += count;
@@ -236,6 +278,7 @@ class Comparison {
       m_rtol = m_options.rtol;
     }
     if (r.worst >= 0) {
+      r.worst = back_in_row_major_order(r.worst, m_expected_layout.shape, m_order);
       r.worst_expected = text(m_expected, m_expected_layout, r.worst);
       r.worst_got = text(m_got, m_got_layout, r.worst);
     }
@@ -269,6 +312,7 @@ class Comparison {
     return element_text(bytes, layout, flat).value_or("");
   }
 
+  std::vector<std::size_t> m_order;  // of the dimensions, in the first pass
   std::span<const std::byte> m_expected;
   const TensorLayout& m_expected_layout;
   std::span<const std::byte> m_got;

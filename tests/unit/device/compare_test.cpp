@@ -348,6 +348,39 @@ TEST(Compare, ATransposedResultIsReadInLogicalOrder) {
   EXPECT_EQ(wrong->first_got, "3");
 }
 
+TEST(Compare, TheWorstElementOfTransposedTensorsHasItsRowMajorNumber) {
+  const std::vector<float> expected = {1, 4, 2, 5, 3, 6};  // [[1, 2, 3], [4, 5, 6]] column by column
+  std::vector<float> got = expected;
+  got[1] = 9;  // the 4, element 3
+  const TensorLayout by_column{DType::float32, {2, 3}, {1, 2}, 0};
+  const auto r = compare(bytes_of(expected), by_column, bytes_of(got), by_column, tolerance(0, 0));
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->worst, 3);
+  EXPECT_EQ(r->worst_expected, "4");
+  EXPECT_EQ(r->worst_got, "9");
+  EXPECT_EQ(r->first_mismatch, 3);
+}
+
+TEST(Compare, TinyFloatsKeepTheirRms) {
+  for (const float scale : {1e-15F, 1e-30F, 1e-44F}) {
+    const std::vector<float> expected(3000, scale);
+    const CompareResult r = compare_flat(DType::float32, expected, expected, tolerance(1e-2, 1e-2));
+    EXPECT_NEAR(r.rms_expected / static_cast<double>(scale), 1, 1e-6);
+    const std::vector<float> got(3000, 3 * scale);
+    EXPECT_EQ(compare_flat(DType::float32, expected, got, tolerance(1e-2, 1e-2)).mismatches, 3000);
+  }
+}
+
+TEST(Compare, RmsIsPreciseForManyElements) {
+  const std::vector<float> expected = noise(1 << 20, 8);
+  double squares = 0;
+  for (const float value : expected) {
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  const CompareResult r = compare_flat(DType::float32, expected, expected, tolerance(0, 0));
+  EXPECT_NEAR(r.rms_expected, std::sqrt(squares / static_cast<double>(expected.size())), 1e-6);
+}
+
 TEST(Compare, AnExpandedReferenceIsReadAgainAndAgain) {
   const std::vector<float> row = {1, 2, 3};
   const std::vector<float> got = {1, 2, 3, 1, 2, 3, 1, 2, 9};
@@ -489,6 +522,10 @@ TEST(Compare, AgreesWithTheRuleOnRandomLayoutsAndValues) {
     ASSERT_TRUE(fast) << fast.error().message;
     EXPECT_EQ(fast->mismatches, slow.mismatches) << "round " << round;
     EXPECT_EQ(fast->first_mismatch, slow.first) << "round " << round;
+    if (slow.max_abs > 0) {
+      const auto at_worst = std::abs(element(a, a_layout, fast->worst) - element(b, b_layout, fast->worst));
+      EXPECT_NEAR(at_worst, slow.max_abs, 1e-6 * slow.max_abs) << "round " << round;
+    }
     EXPECT_NEAR(fast->max_abs, slow.max_abs, 1e-6 * slow.max_abs) << "round " << round;
     EXPECT_NEAR(fast->max_rel, slow.max_rel, 1e-5 * slow.max_rel) << "round " << round;
   }
