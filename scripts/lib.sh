@@ -26,8 +26,9 @@ log_run() {
     "$@" >&2
     return
   fi
-  if "$@" >"$log" 2>&1; then return 0; fi
-  local code=$?
+  local code=0
+  "$@" >"$log" 2>&1 || code=$?
+  if [ $code -eq 0 ]; then return 0; fi
   tail -n 200 "$log" >&2
   say "the above is the end of $log"
   return "$code"
