@@ -1,0 +1,88 @@
+// The Python face of the worker's C++ side. What decides a verdict lies with the supervisor; this module only runs
+// models, moves memory that was lent to it, and says what came back.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arenas.hpp"
+#include "call.hpp"
+#include "capture.hpp"
+#include "link.hpp"
+
+namespace py = pybind11;
+
+namespace {
+
+at::ScalarType scalar_type(py::handle dtype) {
+  if (!THPDtype_Check(dtype.ptr())) {
+    throw py::type_error("a torch.dtype is expected");
+  }
+  return reinterpret_cast<THPDtype*>(dtype.ptr())->scalar_type;
+}
+
+/// One worker: its channel, its arenas, its null output.
+class Worker {
+ public:
+  explicit Worker(int fd) : m_link(fd) {}
+
+  py::tuple receive() {
+    std::pair<std::string, std::vector<int>> message;
+    {
+      py::gil_scoped_release const unlocked;
+      message = m_link.receive();
+    }
+    return py::make_tuple(py::bytes(message.first), message.second);
+  }
+
+  void send(const std::string& text) { m_link.send(text); }
+  void map(int id, int fd, std::uint64_t bytes) { m_arenas.map(id, fd, bytes); }
+  void unmap(int id) { m_arenas.unmap(id); }
+  at::Tensor bytes_of(int id, std::uint64_t at, std::uint64_t bytes) const { return m_arenas.bytes_of(id, at, bytes); }
+  void set_null_output(const py::object& value) { m_null = worker::capture(value.ptr()); }
+
+  std::string call(const py::object& model, const std::vector<py::tuple>& arguments, int arena, std::uint64_t at,
+                   std::uint64_t room) {
+    std::vector<PyObject*> raw;
+    raw.reserve(arguments.size());
+    for (py::tuple const& one : arguments) {
+      raw.push_back(one.ptr());
+    }
+    return worker::timed_call(m_link, m_arenas, model.ptr(), raw, worker::OutputRoom{arena, at, room}, m_null);
+  }
+
+ private:
+  worker::Link m_link;
+  worker::Arenas m_arenas;
+  worker::Node m_null;
+};
+
+}  // namespace
+
+PYBIND11_MODULE(_cuda_agent, m) {
+  m.doc() = "The C++ side of a cuda-agent worker.";
+  py::class_<Worker>(m, "Worker")
+      .def(py::init<int>(), py::arg("fd"))
+      .def("receive", &Worker::receive, "The next message: (bytes, list of descriptors).")
+      .def("send", &Worker::send, py::arg("text"))
+      .def("map", &Worker::map, py::arg("id"), py::arg("fd"), py::arg("bytes"))
+      .def("unmap", &Worker::unmap, py::arg("id"))
+      .def("bytes_of", &Worker::bytes_of, py::arg("id"), py::arg("at"), py::arg("bytes"),
+           "A uint8 tensor over part of an arena.")
+      .def("set_null_output", &Worker::set_null_output, py::arg("value"),
+           "What the null arm stores in place of a model's result.")
+      .def("call", &Worker::call, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
+           py::arg("room"));
+  m.def(
+      "tensor_over",
+      [](const at::Tensor& bytes, const py::object& dtype, std::int64_t offset, const std::vector<std::int64_t>& shape,
+         const std::vector<std::int64_t>& stride) {
+        return worker::tensor_over(bytes, scalar_type(dtype), offset, shape, stride);
+      },
+      py::arg("bytes"), py::arg("dtype"), py::arg("offset"), py::arg("shape"), py::arg("stride"));
+}
