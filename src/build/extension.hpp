@@ -25,20 +25,20 @@ Result<Cache> open_cache(const std::filesystem::path& fallback);
 enum class Target { cpu, cuda };
 
 struct ExtensionRequest {
-  std::filesystem::path snapshot;      ///< read-only folder with kernels/ in it
-  std::filesystem::path support;       ///< installation folder with binding.cpp and binding_registry.h
-  std::filesystem::path output;        ///< folder for cuda_extension.so (always a path of its own)
+  std::filesystem::path snapshot;  ///< read-only folder with kernels/ in it
+  std::filesystem::path support;   ///< installation folder with binding.cpp and binding_registry.h
+  std::filesystem::path output;    ///< folder for cuda_extension.so (always a path of its own)
   Target target = Target::cpu;
-  std::string architecture;            ///< from --arch ("90a", "sm_90a", "9.0a"); empty = TORCH_CUDA_ARCH_LIST or the GPU's
-  std::string gpu_architecture;        ///< "9.0" of the GPU that will run it; empty = none here
-  int jobs = 0;                        ///< 0 = one per core
-  double object_timeout = 120;         ///< seconds one compiler may take
+  std::string architecture;      ///< from --arch ("90a", "sm_90a", "9.0a"); empty = TORCH_CUDA_ARCH_LIST or the GPU's
+  std::string gpu_architecture;  ///< "9.0" of the GPU that will run it; empty = none here
+  int jobs = 0;                  ///< 0 = one per core
+  double object_timeout = 120;   ///< seconds one compiler may take
 };
 
 struct ExtensionResult {
   BuildReport report;
-  std::filesystem::path extension;     ///< empty when error is set
-  std::optional<Error> error;          ///< compile_error, timeout, environment_error, interrupted
+  std::filesystem::path extension;  ///< empty when error is set
+  std::optional<Error> error;       ///< compile_error, timeout, environment_error, interrupted
 };
 
 /// cpu: kernels/*.cpp with -DCUDA_AGENT_CPU=1; cuda: kernels/*.cu and kernels/*.cpp except *_cpu.cpp, with

@@ -1,0 +1,289 @@
+#include "build/objects.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "build/compile_error.hpp"
+#include "build/dependencies.hpp"
+#include "build/diagnostics.hpp"
+#include "build/jobs.hpp"
+#include "build/precompiled_header.hpp"
+#include "build/ptxas.hpp"
+#include "util/files.hpp"
+#include "util/hash.hpp"
+#include "util/text.hpp"
+
+namespace cuda_agent::build {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t largest_source = 16U << 20U;
+constexpr std::size_t largest_dependency_file = 8U << 20U;
+constexpr const char* cache_schema = "1";
+
+// Measured with torch 2.11 on two cores: a binding without the precompiled header, with it, and the header itself.
+constexpr double seconds_without_header = 14;
+constexpr double seconds_with_header = 4;
+constexpr double seconds_of_header = 23;
+
+struct Unit {
+  SourceFile source;
+  bool is_judges = false;    // binding.cpp, whose failure is not the candidate's
+  bool uses_header = false;  // the precompiled one
+  std::string key;
+  std::optional<StoredObject> found;
+  std::optional<std::size_t> job;
+  fs::path output;
+
+  const char* tool() const { return source.kind == SourceKind::cuda ? "nvcc" : "host"; }
+};
+
+// -march=native means another thing on another processor, and the cache may be shared between machines.
+std::string processor() {
+  auto const text = util::read_file("/proc/cpuinfo", 1 << 20);
+  if (!text) return {};
+  for (auto const& line : util::split_lines(*text)) {
+    if (line.rfind("flags", 0) == 0 || line.rfind("Features", 0) == 0) return util::sha256_hex(line);
+  }
+  return {};
+}
+
+class ObjectBuilder {
+ public:
+  ObjectBuilder(const ObjectsPlan& plan, const BuildRoom& room, const Toolchain& toolchain,
+                const Interpreter& interpreter, const Cache& cache)
+      : m_plan(plan),
+        m_room(room),
+        m_toolchain(toolchain),
+        m_interpreter(interpreter),
+        m_cache(cache),
+        m_store(cache),
+        m_files(room.source()) {}
+
+  Objects build(util::Progress& progress, util::Deadline deadline) {
+    if (auto error = prepare()) return failed(std::move(*error));
+    std::vector<Job> jobs;
+    if (auto error = plan_jobs(jobs, progress)) return failed(std::move(*error));
+    auto const outcomes = run_jobs(jobs, m_plan.jobs, progress, deadline);
+    if (m_header && m_header_job && outcomes[*m_header_job].ok()) m_header->publish();
+    return collect(outcomes);
+  }
+
+ private:
+  static Objects failed(Error error) {
+    Objects objects;
+    objects.error = std::move(error);
+    return objects;
+  }
+
+  Flags flags_of(const Unit& unit) const {
+    return unit.source.kind == SourceKind::cuda
+               ? nvcc_flags(*m_plan.architecture, m_toolchain, m_interpreter)
+               : host_flags(unit.source.kind, m_plan.target, m_toolchain, m_interpreter);
+  }
+
+  std::optional<Error> prepare() {
+    m_units.push_back({{module_source, SourceKind::binding}, true, false, {}, {}, {}, {}});
+    for (auto const& source : m_plan.sources.compiled) m_units.push_back({source, false, false, {}, {}, {}, {}});
+    for (auto& unit : m_units) {
+      auto const text = util::read_file(m_room.source() / unit.source.path, largest_source);
+      if (!text) return text.error();
+      unit.uses_header = !unit.is_judges && unit.source.kind == SourceKind::binding && PrecompiledHeader::fits(*text);
+      if (unit.uses_header && !m_header) {
+        auto header = PrecompiledHeader::open(m_cache, m_plan.target, flags_of(unit), m_toolchain, m_interpreter);
+        if (!header) return header.error();
+        m_header = std::move(*header);
+      }
+      unit.key = key_of(unit, *text);
+      unit.found = m_store.find(unit.key, m_files);
+    }
+    return std::nullopt;
+  }
+
+  std::string key_of(const Unit& unit, const std::string& text) const {
+    util::Sha256 key;
+    auto const add = [&](const std::string& part) { key.update(fmt::format("{}\n{}\n", part.size(), part)); };
+    add(cache_schema);
+    add(unit.source.path);
+    add(text);
+    add(m_toolchain.host.identity);
+    if (unit.source.kind == SourceKind::cuda) add(m_toolchain.nvcc->identity);
+    for (auto const& flag : flags_of(unit)) add(flag);
+    add(m_interpreter.torch_version);
+    add(m_interpreter.python_version);
+    if (unit.source.kind == SourceKind::host && m_plan.target == Target::cpu) add(processor());
+    if (unit.uses_header) add(m_header->key());
+    // A new header can hide another one of the same name; which files were read before does not tell.
+    if (!unit.is_judges) {
+      for (auto const& other : m_plan.sources.others) add(other);
+    }
+    return key.hex();
+  }
+
+  std::optional<Error> plan_jobs(std::vector<Job>& jobs, util::Progress& progress) {
+    plan_units(jobs, [](const Unit& unit) { return unit.source.kind == SourceKind::cuda; });
+    plan_units(jobs, [](const Unit& unit) { return unit.source.kind == SourceKind::host; });
+    auto const bindings =
+        std::count_if(m_units.begin(), m_units.end(), [](const Unit& unit) { return !unit.found && unit.uses_header; });
+    bool const make_header = bindings > 0 && !m_header->is_ready();
+    if (make_header) {
+      auto job = m_header->job(m_room, m_toolchain,
+                               host_flags(SourceKind::binding, m_plan.target, m_toolchain, m_interpreter));
+      if (!job) return job.error();
+      progress.note("precompiling torch's headers (once for this torch and compiler; about 25 seconds)");
+      m_header_job = jobs.size();
+      jobs.push_back(std::move(*job));
+    }
+    plan_units(jobs, [](const Unit& unit) { return unit.source.kind == SourceKind::binding; });
+    if (make_header && waiting_is_faster(static_cast<double>(bindings))) {
+      for (auto const& unit : m_units) {
+        if (unit.job && unit.uses_header) jobs[*unit.job].after = m_header_job;
+      }
+    }
+    if (m_output_error) return m_output_error;
+    return std::nullopt;
+  }
+
+  // With few bindings and free cores they are compiled without the header while it is being made for the next time.
+  bool waiting_is_faster(double bindings) const {
+    if (m_plan.jobs < 2) return true;
+    double const others = m_plan.jobs - 1;
+    double const direct = seconds_without_header * std::ceil(bindings / others);
+    return direct > seconds_of_header + seconds_with_header * std::ceil(bindings / m_plan.jobs);
+  }
+
+  template <typename Predicate>
+  void plan_units(std::vector<Job>& jobs, Predicate wanted) {
+    for (std::size_t i = 0; i < m_units.size(); ++i) {
+      auto& unit = m_units[i];
+      if (unit.found || unit.job || !wanted(unit)) continue;
+      auto output = m_room.make_output(fmt::format("{}", i));
+      if (!output) {
+        m_output_error = output.error();
+        return;
+      }
+      unit.output = *output;
+      unit.job = jobs.size();
+      Job job;
+      job.label = unit.source.path;
+      job.timeout = m_plan.object_timeout;
+      job.command = [this, i] { return command_of(m_units[i]); };
+      jobs.push_back(std::move(job));
+    }
+  }
+
+  exec::Command command_of(const Unit& unit) const {
+    bool const cuda = unit.source.kind == SourceKind::cuda;
+    Flags argv = {(cuda ? m_toolchain.nvcc->executable : m_toolchain.host.executable).string()};
+    auto const flags = flags_of(unit);
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    std::vector<BuildRoom::Extra> extras;
+    if (unit.uses_header) {
+      auto const include = m_header->include_flags(m_room);
+      argv.insert(argv.end(), include.begin(), include.end());
+      extras.push_back(m_header->place());
+    }
+    auto const place = BuildRoom::output_place(unit.output);
+    for (auto const& word :
+         {std::string("-MD"), std::string("-MF"), m_room.seen(place, "dependencies.d").string(), std::string("-c"),
+          unit.source.path, std::string("-o"), m_room.seen(place, "object.o").string()}) {
+      argv.push_back(word);
+    }
+    return m_room.command(std::move(argv), unit.output, extras);
+  }
+
+  Objects collect(const std::vector<JobOutcome>& outcomes) {
+    Objects objects;
+    for (auto& unit : m_units) {
+      if (unit.found) {
+        add(objects, unit, *unit.found, 0, true);
+      } else {
+        collect_compiled(objects, unit, outcomes[*unit.job]);
+      }
+    }
+    return objects;
+  }
+
+  static void add(Objects& objects, const Unit& unit, const StoredObject& stored, double seconds, bool cached) {
+    objects.report.push_back({unit.source.path, unit.tool(), seconds, cached, stored.record.diagnostics});
+    objects.kernels.insert(objects.kernels.end(), stored.record.kernels.begin(), stored.record.kernels.end());
+    objects.stored.emplace_back(unit.source.path, stored);
+  }
+
+  void collect_compiled(Objects& objects, const Unit& unit, const JobOutcome& outcome) {
+    if (outcome.state == JobOutcome::State::not_run) return;
+    ObjectRecord record;
+    record.diagnostics = diagnostics_of(unit, outcome.output);
+    record.seconds = outcome.seconds;
+    if (!outcome.ok()) {
+      objects.report.push_back({unit.source.path, unit.tool(), outcome.seconds, false, record.diagnostics});
+      set_worse(objects.error, failure_of(unit, outcome, record.diagnostics));
+      return;
+    }
+    if (unit.source.kind == SourceKind::cuda) record.kernels = parse_ptxas(outcome.output);
+    auto stored = m_store.put(unit.key, dependencies_of(unit), m_files, unit.output / "object.o", std::move(record));
+    if (!stored) {
+      set_worse(objects.error, stored.error());
+      return;
+    }
+    add(objects, unit, *stored, outcome.seconds, false);
+  }
+
+  // One error speaks for all: an interrupt first, then what is wrong with the machine, then the first source's.
+  static void set_worse(std::optional<Error>& error, Error other) {
+    auto const rank = [](const Error& e) {
+      return e.outcome == Outcome::interrupted ? 2 : e.outcome == Outcome::environment_error ? 1 : 0;
+    };
+    if (!error || rank(other) > rank(*error)) error = std::move(other);
+  }
+
+  static std::vector<Diagnostic> diagnostics_of(const Unit& unit, const std::string& output) {
+    auto diagnostics = parse_diagnostics(output);
+    for (auto& diagnostic : diagnostics) {
+      if (diagnostic.file.empty()) diagnostic.file = unit.source.path;
+    }
+    return diagnostics;
+  }
+
+  Error failure_of(const Unit& unit, const JobOutcome& outcome, const std::vector<Diagnostic>& diagnostics) const {
+    ToolFailure failure{unit.source.path, unit.tool(), m_plan.object_timeout, !unit.is_judges};
+    return explain_failure(failure, outcome, diagnostics);
+  }
+
+  std::vector<std::string> dependencies_of(const Unit& unit) const {
+    auto const text = util::read_file(unit.output / "dependencies.d", largest_dependency_file);
+    if (!text) return {unit.source.path};
+    auto files = parse_dependencies(*text);
+    if (unit.uses_header) {  // its text is part of the key; whether it was precompiled makes no difference
+      std::string const folder = m_room.seen(m_header->place(), "").string();
+      std::erase_if(files, [&](const std::string& file) { return file.rfind(folder, 0) == 0; });
+    }
+    return files;
+  }
+
+  const ObjectsPlan& m_plan;
+  const BuildRoom& m_room;
+  const Toolchain& m_toolchain;
+  const Interpreter& m_interpreter;
+  const Cache& m_cache;
+  ObjectStore m_store;
+  FileStates m_files;
+  std::vector<Unit> m_units;
+  std::optional<PrecompiledHeader> m_header;
+  std::optional<std::size_t> m_header_job;
+  std::optional<Error> m_output_error;
+};
+
+}  // namespace
+
+Objects build_objects(const ObjectsPlan& plan, const BuildRoom& room, const Toolchain& toolchain,
+                      const Interpreter& interpreter, const Cache& cache, util::Progress& progress,
+                      util::Deadline deadline) {
+  return ObjectBuilder(plan, room, toolchain, interpreter, cache).build(progress, deadline);
+}
+
+}  // namespace cuda_agent::build
