@@ -33,10 +33,10 @@ struct Command {
   std::map<std::string, std::string> env;  ///< the whole environment
   std::filesystem::path cwd;               ///< inside the sandbox when there is one; empty = "/"
   Limits limits;
-  std::optional<SandboxPlan> sandbox;        ///< none = run directly
-  std::vector<std::pair<int, int>> inherit;  ///< (our descriptor, its number in the child, >= 3)
-  std::size_t capture_head = 64 * 1024;      ///< bytes of stdout+stderr kept from the beginning
-  std::size_t capture_tail = 64 * 1024;      ///< and from the end; what lies between is counted and dropped
+  std::optional<SandboxPlan> sandbox;                 ///< none = run directly
+  std::vector<std::pair<int, int>> inherit;           ///< (our descriptor, its number in the child, >= 3)
+  std::size_t capture_head = std::size_t{64} * 1024;  ///< bytes of stdout+stderr kept from the beginning
+  std::size_t capture_tail = std::size_t{64} * 1024;  ///< and from the end; what lies between is counted and dropped
 };
 
 /// How a process ended.
