@@ -3,7 +3,10 @@
 #include <pybind11/pybind11.h>
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
+
+namespace py = pybind11;
 
 namespace worker {
 namespace {
@@ -29,34 +32,37 @@ std::string timed_call(Link& link, const Arenas& arenas, PyObject* model, const 
   std::vector<Node> results(calls);
   std::uint64_t needed = 0;
   bool fits = true;
-  bool raised = false;
 
   link.send_mark('A');
   wait_for_go(link);
-  for (std::size_t k = 0; k < calls && fits; ++k) {
-    PyObject* value = nullptr;
-    if (!null) {
-      value = PyObject_Call(model, arguments[k], nullptr);
-      if (value == nullptr) {
-        raised = true;
-        break;
+  // Whatever happens from here on, the answer mark goes out: the supervisor's clock waits for it.
+  std::exception_ptr failure;
+  try {
+    for (std::size_t k = 0; k < calls && fits; ++k) {
+      py::object value;
+      if (!null) {
+        value = py::reinterpret_steal<py::object>(PyObject_Call(model, arguments[k], nullptr));
+        if (!value) {
+          throw py::error_already_set();
+        }
+        results[k] = capture(value.ptr());
       }
-      results[k] = capture(value);
+      Node const& result = null ? null_output : results[k];
+      std::uint64_t const bytes = bytes_needed(result);
+      needed = std::max(needed, bytes);
+      fits = bytes <= output.room;
+      if (fits && bytes > 0) {
+        store(result, room + k * output.room);
+      }
+      release(results[k]);
     }
-    Node const& result = null ? null_output : results[k];
-    std::uint64_t const bytes = bytes_needed(result);
-    needed = std::max(needed, bytes);
-    fits = bytes <= output.room;
-    if (fits && bytes > 0) {
-      store(result, room + k * output.room);
-    }
-    release(results[k]);
-    Py_XDECREF(value);
+  } catch (...) {
+    failure = std::current_exception();
   }
   link.send_mark('D');
 
-  if (raised) {
-    throw pybind11::error_already_set();
+  if (failure) {
+    std::rethrow_exception(failure);
   }
   std::string text = "{\"fits\":" + std::string(fits ? "true" : "false") + ",\"needed\":" + std::to_string(needed) +
                      ",\"outputs\":[";

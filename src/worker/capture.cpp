@@ -156,10 +156,12 @@ class Walker {
     }
     c10::DispatchKeySet const keys = t.key_set();
     // What computes when it is read, or holds no strided memory of its own, is no output.
-    c10::DispatchKeySet const unusual({c10::DispatchKey::Python, c10::DispatchKey::FuncTorchBatched,
-                                       c10::DispatchKey::Functionalize, c10::DispatchKey::ZeroTensor,
-                                       c10::DispatchKey::Meta});
-    if (t.layout() != at::kStrided || keys.has_any(unusual) || t.is_nested() || t.is_quantized() || t.is_mkldnn()) {
+    bool unusual = false;
+    for (c10::DispatchKey const key : {c10::DispatchKey::Python, c10::DispatchKey::FuncTorchBatched,
+                                       c10::DispatchKey::Functionalize, c10::DispatchKey::ZeroTensor}) {
+      unusual = unusual || keys.has(key);
+    }
+    if (t.layout() != at::kStrided || unusual || t.is_meta() || t.is_nested() || t.is_quantized() || t.is_mkldnn()) {
       return refused(std::string("a tensor that is not plain and strided (") + c10::toString(keys) + ")");
     }
     c10::NoGradGuard const no_grad;
