@@ -127,6 +127,7 @@ class JobRunner {
   void end(std::size_t index, JobOutcome::State state) {
     m_outcomes[index].state = state;
     m_ended[index] = true;
+    if (m_outcomes[index].ok() && m_jobs[index].succeeded) m_jobs[index].succeeded();
     if (!m_outcomes[index].ok() && !m_jobs[index].optional && !m_stop_at)
       m_stop_at = Clock::now() + grace_after_failure;
   }

@@ -16,9 +16,10 @@ namespace cuda_agent::build {
 struct Job {
   std::string label;                       ///< for progress: "kernels/axpby.cu"
   std::function<exec::Command()> command;  ///< asked when the job starts, so that it can use what `after` made
-  double timeout = 0;                      ///< seconds
-  std::optional<std::size_t> after;        ///< index of a job that must have ended before (well or not)
-  bool optional = false;                   ///< its failure does not stop the others
+  std::function<void()> succeeded;   ///< called when it has ended well, before those `after` it start; may be empty
+  double timeout = 0;                ///< seconds
+  std::optional<std::size_t> after;  ///< index of a job that must have ended before (well or not)
+  bool optional = false;             ///< its failure does not stop the others
 };
 
 struct JobOutcome {

@@ -69,7 +69,6 @@ class ObjectBuilder {
     std::vector<Job> jobs;
     if (auto error = plan_jobs(jobs, progress)) return failed(std::move(*error));
     auto const outcomes = run_jobs(jobs, m_plan.jobs, progress, deadline);
-    if (m_header && m_header_job && outcomes[*m_header_job].ok()) m_header->publish();
     return collect(outcomes);
   }
 

@@ -69,6 +69,7 @@ Result<Job> PrecompiledHeader::job(const BuildRoom& room, const Toolchain& toolc
   job.timeout = seconds_allowed;
   job.optional = true;
   job.command = [&room, argv, output = m_output, extra = place()] { return room.command(argv, output, {extra}); };
+  job.succeeded = [this] { publish(); };
   return job;
 }
 

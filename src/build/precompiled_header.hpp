@@ -28,12 +28,13 @@ class PrecompiledHeader {
   BuildRoom::Extra place() const { return {m_folder, "/cuda-agent/bindings"}; }
   Flags include_flags(const BuildRoom& room) const;
 
-  /// The job that makes it; `publish` moves the result into the cache. Errors: environment_error.
+  /// The job that makes it and moves the result into the cache; `room` and this object must outlive it.
+  /// Failure of the job is no error: bindings compile without it, only slower. Errors: environment_error.
   Result<Job> job(const BuildRoom& room, const Toolchain& toolchain, const Flags& binding_flags);
-  /// Failure is no error: bindings compile without it, only slower.
-  void publish() const;
 
  private:
+  void publish() const;
+
   std::filesystem::path m_folder;
   std::string m_key;
   std::filesystem::path m_output;
