@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 
 namespace cuda_agent::judge {
@@ -19,7 +20,7 @@ void require_finite(std::span<const double> values) {
   }
 }
 
-/// The means of all pairs, each value with itself included, ascending.
+/// The means of all pairs, each value with itself included.
 std::vector<double> walsh_averages(std::span<const double> values) {
   std::vector<double> averages;
   averages.reserve(values.size() * (values.size() + 1) / 2);
@@ -28,13 +29,20 @@ std::vector<double> walsh_averages(std::span<const double> values) {
       averages.push_back(values[i] / 2 + values[j] / 2);
     }
   }
-  std::sort(averages.begin(), averages.end());
   return averages;
 }
 
-double middle_of(const std::vector<double>& sorted) {
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : sorted[half - 1] / 2 + sorted[half] / 2;
+/// The order-th smallest, counted from 1. Reorders the values.
+double order_statistic(std::vector<double>& values, std::size_t order) {
+  const auto place = values.begin() + static_cast<std::ptrdiff_t>(order - 1);
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
+}
+
+double middle_of(std::vector<double>& values) {
+  const std::size_t half = values.size() / 2;
+  const double upper = order_statistic(values, half + 1);
+  return values.size() % 2 == 1 ? upper : order_statistic(values, half) / 2 + upper / 2;
 }
 
 /// P(T ≤ t) of the signed-rank statistic of many values by the normal approximation.
@@ -122,7 +130,7 @@ LocationEstimate estimate_location_with_confidence(std::span<const double> value
   if (!(confidence > 0 && confidence < 1)) {
     throw std::invalid_argument("a confidence lies between 0 and 1");
   }
-  const std::vector<double> averages = walsh_averages(values);
+  std::vector<double> averages = walsh_averages(values);
   const double centre = middle_of(averages);
   Cut cut;
   if (values.size() <= static_cast<std::size_t>(most_exact)) {
@@ -133,7 +141,9 @@ LocationEstimate estimate_location_with_confidence(std::span<const double> value
     cut = find_cut(averages.size(), confidence,
                    [&](std::size_t t) { return normal.probability_up_to(static_cast<double>(t)); });
   }
-  return {Interval{centre, averages[cut.order - 1], averages[averages.size() - cut.order]}, cut.confidence};
+  const double low = order_statistic(averages, cut.order);
+  const double high = order_statistic(averages, averages.size() + 1 - cut.order);
+  return {Interval{centre, low, high}, cut.confidence};
 }
 
 Interval estimate_location(std::span<const double> values, double confidence) {
