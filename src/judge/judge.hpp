@@ -24,21 +24,21 @@ enum class Stage { compile, verify, profile, run };  ///< where the pipeline sto
 struct Options {
   Stage stage = Stage::run;
   Device device = Device::automatic;
-  std::string gpu;                    ///< index or UUID; empty = first visible
-  std::filesystem::path python;       ///< empty = found (build::find_interpreter)
-  std::string architecture;           ///< --arch
-  double timeout = 600;               ///< seconds for the whole ask
-  double call_timeout = 60;           ///< seconds one forward of the candidate may take, and its import
+  std::string gpu;               ///< index or UUID; empty = first visible
+  std::filesystem::path python;  ///< empty = found (build::find_interpreter)
+  std::string architecture;      ///< --arch
+  double timeout = 600;          ///< seconds for the whole ask
+  double call_timeout = 60;      ///< seconds one forward of the candidate may take, and its import
   int trials = 5;
   std::optional<std::uint64_t> seed;  ///< replays; no reward
   std::optional<double> rtol;
   std::optional<double> atol;
   Contract contract = Contract::cuda_agent;
-  bool keep_going = false;            ///< all trials even after a failure
+  bool keep_going = false;  ///< all trials even after a failure
   Baseline baseline = Baseline::both;
   std::string compile_mode = "default";
   std::optional<double> require_speedup;
-  int threads = 0;                    ///< CPU threads of every worker; 0 = one per core
+  int threads = 0;  ///< CPU threads of every worker; 0 = one per core
 };
 
 /// Where the installation keeps what the judge needs at run time.

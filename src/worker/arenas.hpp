@@ -1,11 +1,11 @@
 // Memory that the supervisor lends: mapped by descriptor, addressed by a number, wrapped as tensors without a copy.
 #pragma once
 
-#include <ATen/ATen.h>
-
 #include <cstdint>
 #include <map>
 #include <vector>
+
+#include <ATen/ATen.h>
 
 namespace worker {
 

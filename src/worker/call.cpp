@@ -1,10 +1,10 @@
 #include "call.hpp"
 
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
 #include <exception>
 #include <stdexcept>
+
+#include <pybind11/pybind11.h>
 
 namespace py = pybind11;
 
@@ -24,10 +24,9 @@ void wait_for_go(Link& link) {
 std::string timed_call(Link& link, const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments,
                        const OutputRoom& output, const Node& null_output) {
   std::size_t const calls = arguments.size();
-  char* const room =
-      output.room == 0
-          ? nullptr
-          : static_cast<char*>(arenas.address(output.arena, output.at, output.room * static_cast<std::uint64_t>(calls)));
+  char* const room = output.room == 0 ? nullptr
+                                      : static_cast<char*>(arenas.address(
+                                            output.arena, output.at, output.room * static_cast<std::uint64_t>(calls)));
   bool const null = model == Py_None;
   std::vector<Node> results(calls);
   std::uint64_t needed = 0;
@@ -64,8 +63,8 @@ std::string timed_call(Link& link, const Arenas& arenas, PyObject* model, const 
   if (failure) {
     std::rethrow_exception(failure);
   }
-  std::string text = "{\"fits\":" + std::string(fits ? "true" : "false") + ",\"needed\":" + std::to_string(needed) +
-                     ",\"outputs\":[";
+  std::string text =
+      "{\"fits\":" + std::string(fits ? "true" : "false") + ",\"needed\":" + std::to_string(needed) + ",\"outputs\":[";
   for (std::size_t k = 0; k < calls; ++k) {
     Node const& result = null ? null_output : results[k];
     text += (k == 0 ? "" : ",") + (result.kind.empty() ? std::string("null") : describe(result));

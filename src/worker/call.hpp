@@ -1,11 +1,11 @@
 // One timed call on the CPU: everything between the supervisor's "go" and the worker's answer, in C++.
 #pragma once
 
-#include <Python.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <Python.h>
 
 #include "arenas.hpp"
 #include "capture.hpp"

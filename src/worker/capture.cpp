@@ -1,14 +1,14 @@
 #include "capture.hpp"
 
-#include <ATen/Parallel.h>
-#include <torch/csrc/DynamicTypes.h>
-#include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/python_variable.h>
-#include <torch/csrc/Dtype.h>
-
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+
+#include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/autograd/python_variable.h>
 
 #include "json_text.hpp"
 
@@ -185,8 +185,8 @@ class Walker {
       node.kind = "tuple";
     } else {
       PyObject* const fields = type_attribute(Py_TYPE(value), "_fields");
-      bool const named = fields != nullptr && PyTuple_CheckExact(fields) &&
-                         PyTuple_GET_SIZE(fields) == PyTuple_GET_SIZE(value);
+      bool const named =
+          fields != nullptr && PyTuple_CheckExact(fields) && PyTuple_GET_SIZE(fields) == PyTuple_GET_SIZE(value);
       PyObject* const sequence_fields = type_attribute(Py_TYPE(value), "n_sequence_fields");
       if (!named && sequence_fields == nullptr) {
         return refused("a value of type " + type_name(value));

@@ -1,13 +1,12 @@
 // What a model returned, taken without running any of its code: a tree of plain containers, plain tensors and scalars.
 #pragma once
 
-#include <Python.h>
-
-#include <ATen/ATen.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <ATen/ATen.h>
+#include <Python.h>
 
 namespace worker {
 
@@ -17,7 +16,7 @@ struct Node {
   std::string text;                ///< scalars: their value; fields: "namedtuple" or "dataclass"; refused: why
   std::vector<std::string> names;  ///< dict keys (as text), field names
   std::vector<Node> items;
-  at::Tensor tensor;                 ///< gone after `release`
+  at::Tensor tensor;  ///< gone after `release`
   at::ScalarType dtype = at::kByte;
   std::string device;
   std::vector<std::int64_t> shape;

@@ -1,13 +1,13 @@
 #include "link.hpp"
 
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+
+#include <sys/socket.h>
+#include <sys/uio.h>
 
 namespace worker {
 namespace {

@@ -1,14 +1,14 @@
 // The Python face of the worker's C++ side. What decides a verdict lies with the supervisor; this module only runs
 // models, moves memory that was lent to it, and says what came back.
+#include <memory>
+#include <string>
+#include <vector>
+
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
-
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "arenas.hpp"
 #include "call.hpp"

@@ -1,0 +1,332 @@
+#include "judge/exchange.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "util/random.hpp"
+
+namespace cuda_agent::judge {
+namespace {
+
+// Numbers of the arenas in a worker.
+constexpr int inputs_arena = 1;
+constexpr int outputs_arena = 2;
+constexpr int drawing_arena = 3;
+constexpr int handed_arena = 4;
+
+constexpr std::uint64_t page = 4096;
+/// Above this, room for results is what they need now, not what they would need unexpanded.
+constexpr std::uint64_t generous_room = std::uint64_t{1} << 30;
+
+std::uint64_t whole_pages(std::uint64_t bytes) { return (std::max<std::uint64_t>(bytes, 1) + page - 1) / page * page; }
+
+Error broken(std::string_view what) {
+  return {Outcome::internal_error, fmt::format("the reference worker's answer is malformed: {}", what)};
+}
+
+}  // namespace
+
+std::string_view to_string(Arm arm) {
+  switch (arm) {
+    case Arm::eager:
+      return "eager";
+    case Arm::compiled:
+      return "compiled";
+    case Arm::candidate:
+      return "candidate";
+  }
+  return "";
+}
+
+Result<EncodedValues> encoded_values(const nlohmann::json& reply) {
+  try {
+    EncodedValues values;
+    values.trees = reply.at("trees");
+    values.storages = reply.at("storages");
+    values.bytes = reply.at("bytes").get<std::uint64_t>();
+    return values;
+  } catch (const nlohmann::json::exception& error) {
+    return fail(broken(error.what()));
+  }
+}
+
+Result<void> Loan::lend(int id, std::unique_ptr<device::Arena> arena, util::Deadline deadline) {
+  nlohmann::json const message = {{"op", "map"}, {"arena", id}, {"bytes", arena->size()}};
+  auto done = m_worker.request(message, {arena->descriptor()}, deadline, "mapping memory");
+  if (!done) return fail(done.error());
+  m_arenas[id] = std::move(arena);
+  return {};
+}
+
+Result<void> Loan::take_back(int id, util::Deadline deadline) {
+  if (!m_arenas.contains(id)) return {};
+  auto done = m_worker.request({{"op", "unmap"}, {"arena", id}}, {}, deadline, "unmapping memory");
+  if (!done) return fail(done.error());
+  m_arenas.erase(id);
+  return {};
+}
+
+device::Arena* Loan::arena(int id) const {
+  auto const found = m_arenas.find(id);
+  return found == m_arenas.end() ? nullptr : found->second.get();
+}
+
+Exchange::Exchange(device::Backend& backend, Worker& reference, util::Deadline limit)
+    : m_backend(backend), m_limit(limit), m_reference{Loan(reference), {}, {}} {}
+
+void Exchange::admit(Worker& candidate) { m_candidate.emplace(Side{Loan(candidate), {}, {}}); }
+
+Result<void> Exchange::make_slots_for(Side& side, std::uint64_t bytes, int calls) {
+  auto arena = m_backend.allocate(bytes * static_cast<std::uint64_t>(calls));
+  if (!arena) return fail(arena.error());
+  side.bound.assign(static_cast<std::size_t>(calls), "");
+  return side.loan.lend(inputs_arena, std::move(*arena), m_limit);
+}
+
+Result<void> Exchange::make_slots(std::uint64_t bytes, int calls) {
+  bytes = std::max(bytes, m_slot_bytes);
+  calls = std::max(calls, m_slots);
+  drop_kept();
+  std::uint64_t const total = bytes * static_cast<std::uint64_t>(calls);
+  auto drawing = m_backend.allocate(total);
+  if (!drawing) return fail(drawing.error());
+  if (auto lent = m_reference.loan.lend(drawing_arena, std::move(*drawing), m_limit); !lent) return lent;
+  auto inputs = m_backend.allocate_private(total);
+  if (!inputs) return fail(inputs.error());
+  m_private_inputs = std::move(*inputs);
+  if (auto made = make_slots_for(m_reference, bytes, calls); !made) return made;
+  m_slot_bytes = bytes;
+  m_slots = calls;
+  if (m_candidate) return make_slots_for(*m_candidate, bytes, calls);
+  return {};
+}
+
+Result<void> Exchange::draw(std::uint64_t seed, int calls) {
+  m_call_seed = seed;
+  m_calls = calls;
+  std::vector<EncodedValues> drawn;
+  while (static_cast<int>(drawn.size()) < calls) {
+    auto const k = drawn.size();
+    bool const ready = m_slots >= calls && m_slot_bytes > 0;
+    nlohmann::json message = {{"op", "draw"}, {"seed", util::SplitMix64(seed + k)() >> 1}, {"arena", nullptr}};
+    if (ready) {
+      message["arena"] = drawing_arena;
+      message["at"] = k * m_slot_bytes;
+      message["room"] = m_slot_bytes;
+    }
+    auto reply = m_reference.loan.worker().request(message, {}, m_limit, "drawing inputs with get_inputs()");
+    if (!reply) return fail(reply.error());
+    auto values = encoded_values(*reply);
+    if (!values) return fail(values.error());
+    if (!reply->value("stored", false)) {
+      // The first draw, or one larger than all before: slots that fit, and everything drawn again under its seed.
+      std::uint64_t const larger = ready ? values->bytes + values->bytes / 4 : values->bytes;
+      if (auto made = make_slots(whole_pages(larger), calls); !made) return made;
+      drawn.clear();
+      continue;
+    }
+    drawn.push_back(std::move(*values));
+  }
+  m_drawn = std::move(drawn);
+  std::uint64_t const total = m_slot_bytes * static_cast<std::uint64_t>(calls);
+  auto copied = m_backend.copy({{m_reference.loan.arena(drawing_arena), 0, total}, {m_private_inputs.get(), 0, total}});
+  if (!copied) return copied;
+  if (auto bound = bind(m_reference); !bound) return bound;
+  if (m_candidate) {
+    m_candidate->loan.worker().resume();
+    return bind(*m_candidate);
+  }
+  return {};
+}
+
+void Exchange::drop_kept() {
+  m_kept.clear();
+  m_null_kept.reset();
+  ++m_generation;
+}
+
+Result<void> Exchange::bind(Side& side) {
+  if (side.loan.arena(inputs_arena) == nullptr || static_cast<int>(side.bound.size()) < m_slots) {
+    if (auto made = make_slots_for(side, m_slot_bytes, m_slots); !made) return made;
+  }
+  for (std::size_t k = 0; k < m_drawn.size(); ++k) {
+    nlohmann::json const message = {{"op", "bind"},
+                                    {"slot", k},
+                                    {"arena", inputs_arena},
+                                    {"at", k * m_slot_bytes},
+                                    {"trees", m_drawn[k].trees},
+                                    {"storages", m_drawn[k].storages}};
+    std::string text = message.dump();
+    if (side.bound[k] == text) continue;
+    auto done = side.loan.worker().request(message, {}, m_limit, "receiving inputs");
+    if (!done) return fail(done.error());
+    side.bound[k] = std::move(text);
+  }
+  return {};
+}
+
+Result<void> Exchange::make_room_for(Side& side) {
+  std::uint64_t const total = m_room * static_cast<std::uint64_t>(m_slots);
+  device::Arena* const old = side.loan.arena(outputs_arena);
+  if (old != nullptr && old->size() >= total) return {};
+  auto arena = m_backend.allocate(total);
+  if (!arena) return fail(arena.error());
+  return side.loan.lend(outputs_arena, std::move(*arena), m_limit);
+}
+
+void Exchange::make_room(std::uint64_t bytes) {
+  m_room = std::max(m_room, whole_pages(bytes));
+  drop_kept();
+}
+
+Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, device::Arena* kept,
+                                           util::Deadline deadline, std::string_view during) {
+  nlohmann::json slots = nlohmann::json::array();
+  device::TimedCall call{
+      .request = {}, .inputs = {}, .output = {}, .kept = {}, .poison = util::random_u64(), .deadline = deadline};
+  for (int k = 0; k < m_calls; ++k) {
+    slots.push_back(k);
+    std::uint64_t const at = static_cast<std::uint64_t>(k) * m_slot_bytes;
+    std::uint64_t const bytes = m_drawn[static_cast<std::size_t>(k)].bytes;
+    call.inputs.push_back({{m_private_inputs.get(), at, bytes}, {side.loan.arena(inputs_arena), at, bytes}});
+  }
+  std::uint64_t const total = m_room * static_cast<std::uint64_t>(m_calls);
+  call.output = {side.loan.arena(outputs_arena), 0, total};
+  call.kept = {kept, 0, total};
+  call.request = nlohmann::json{{"op", "call"}, {"arm", arm},     {"slots", slots},         {"arena", outputs_arena},
+                                {"at", 0},      {"room", m_room}, {"rng", m_call_seed >> 1}}
+                     .dump();
+  auto result = m_backend.call(side.loan.worker(), call);
+  if (!result) return fail(side.loan.worker().explained(result.error(), during));
+  return result;
+}
+
+Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_view during) {
+  Side& here = side(arm);
+  Worker& worker = here.loan.worker();
+  for (;;) {
+    if (auto room = make_room_for(here); !room) return fail(room.error());
+    auto& kept = m_kept[arm];
+    if (kept == nullptr) {
+      auto arena = m_backend.allocate_private(m_room * static_cast<std::uint64_t>(m_slots));
+      if (!arena) return fail(arena.error());
+      kept = std::move(*arena);
+    }
+    worker.resume();
+    auto result = timed(here, std::string(to_string(arm)), kept.get(), deadline, during);
+    if (!result) return fail(result.error());
+    auto reply = worker.checked_reply(result->reply, during);
+    if (arm == Arm::candidate) worker.stop();
+    if (!reply) return fail(reply.error());
+
+    ArmCall made;
+    made.microseconds = result->microseconds;
+    bool fits = false;
+    std::uint64_t needed = 0;
+    try {
+      auto const& said = reply->at("result");
+      fits = said.at("fits").get<bool>();
+      needed = said.at("needed").get<std::uint64_t>();
+      for (auto const& described : said.at("outputs")) {
+        if (!described.is_null()) {
+          auto node = parse_output(described);
+          if (!node) throw std::runtime_error(node.error().message);
+          made.outputs.push_back(std::move(*node));
+        }
+      }
+    } catch (const std::exception& error) {
+      return fail(arm == Arm::candidate ? Error(Outcome::crash, fmt::format("the candidate's worker broke the protocol "
+                                                                            "while {}: {}",
+                                                                            during, error.what()))
+                                        : broken(error.what()));
+    }
+    bool const all = static_cast<int>(made.outputs.size()) == m_calls;
+    if (fits && all) return made;
+    if (fits) return fail(Outcome::crash, fmt::format("fewer results than calls while {}", during));
+    // A candidate's result that needs more room than the reference's could ever need has other shapes: the comparison
+    // of those says so, and no memory is spent on it.
+    if (arm == Arm::candidate) {
+      made.outputs.resize(static_cast<std::size_t>(m_calls));
+      return made;
+    }
+    std::uint64_t const full = made.outputs.empty() ? needed : bytes_in_full(made.outputs.back()).value_or(needed);
+    std::uint64_t const wanted = std::max(needed, std::min(full, generous_room));
+    make_room(m_room == 0 ? wanted : std::max(wanted, m_room + m_room / 4));
+  }
+}
+
+Result<double> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadline deadline) {
+  Side& here = side(arm);
+  if (auto room = make_room_for(here); !room) return fail(room.error());
+  nlohmann::json tensors = nlohmann::json::array();
+  for (OutputLeaf const& leaf : tensors_of(like)) {
+    std::string dtype(device::to_string(leaf.node->tensor->dtype));
+    tensors.push_back({{"dtype", dtype}, {"shape", leaf.node->tensor->shape}});
+  }
+  here.loan.worker().resume();
+  if (std::string text = tensors.dump(); here.null_like != text) {
+    auto done = here.loan.worker().request({{"op", "null"}, {"tensors", tensors}}, {}, deadline, "preparing null");
+    if (!done) return fail(done.error());
+    here.null_like = std::move(text);
+  }
+  std::uint64_t const total = m_room * static_cast<std::uint64_t>(m_slots);
+  if (m_null_kept == nullptr || m_null_kept->size() < total) {
+    auto arena = m_backend.allocate_private(total);
+    if (!arena) return fail(arena.error());
+    m_null_kept = std::move(*arena);
+  }
+  auto result = timed(here, "null", m_null_kept.get(), deadline, "timing an empty call");
+  if (!result) return fail(result.error());
+  auto reply = here.loan.worker().checked_reply(result->reply, "timing an empty call");
+  if (!reply) return fail(reply.error());
+  return result->microseconds;
+}
+
+device::Span Exchange::kept(Arm arm, int k) const {
+  return {m_kept.at(arm).get(), static_cast<std::uint64_t>(k) * m_room, m_room};
+}
+
+device::Span Exchange::drawn(int k) const {
+  return {m_private_inputs.get(), static_cast<std::uint64_t>(k) * m_slot_bytes,
+          m_drawn.at(static_cast<std::size_t>(k)).bytes};
+}
+
+device::Span Exchange::slot(Arm arm, int k) const {
+  device::Span span = drawn(k);
+  span.arena = side(arm).loan.arena(inputs_arena);
+  return span;
+}
+
+Result<bool> Exchange::inputs_unchanged(Arm arm) const {
+  for (int k = 0; k < m_calls; ++k) {
+    auto const same = m_backend.equal(drawn(k), slot(arm, k));
+    if (!same) return fail(same.error());
+    if (!*same) return false;
+  }
+  return true;
+}
+
+Result<int> Exchange::hand_over(const nlohmann::json& request, std::uint64_t bytes, std::string_view during) {
+  if (bytes > 0) {
+    auto source = m_backend.allocate(bytes);
+    if (!source) return fail(source.error());
+    if (auto lent = m_reference.loan.lend(handed_arena, std::move(*source), m_limit); !lent) return fail(lent.error());
+    nlohmann::json message = request;
+    message["arena"] = handed_arena;
+    message["at"] = 0;
+    auto stored = m_reference.loan.worker().request(message, {}, m_limit, during);
+    if (!stored) return fail(stored.error());
+    auto target = m_backend.allocate(bytes);
+    if (!target) return fail(target.error());
+    auto copied = m_backend.copy({{m_reference.loan.arena(handed_arena), 0, bytes}, {target->get(), 0, bytes}});
+    if (!copied) return fail(copied.error());
+    m_candidate->loan.worker().resume();
+    if (auto lent = m_candidate->loan.lend(handed_arena, std::move(*target), m_limit); !lent) return fail(lent.error());
+    if (auto taken = m_reference.loan.take_back(handed_arena, m_limit); !taken) return fail(taken.error());
+  }
+  return handed_arena;
+}
+
+}  // namespace cuda_agent::judge

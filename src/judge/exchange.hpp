@@ -1,0 +1,128 @@
+// The memory that goes between the supervisor and its two workers, and what is done with it: drawing inputs, lending
+// them to both sides, timed calls, and the results they left.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cuda_agent/error.hpp"
+#include "device/backend.hpp"
+#include "judge/outputs.hpp"
+#include "judge/worker.hpp"
+#include "util/deadline.hpp"
+
+namespace cuda_agent::judge {
+
+/// Values as the reference worker encoded them: trees that name storages, and the storages' places.
+struct EncodedValues {
+  nlohmann::json trees = nlohmann::json::array();
+  nlohmann::json storages = nlohmann::json::array();
+  std::uint64_t bytes = 0;
+};
+
+/// Reads {"trees", "storages", "bytes"} of a reference worker's reply. Errors: internal_error.
+Result<EncodedValues> encoded_values(const nlohmann::json& reply);
+
+enum class Arm { eager, compiled, candidate };
+std::string_view to_string(Arm arm);
+
+/// What the K calls of one timed call gave.
+struct ArmCall {
+  double microseconds = 0;          ///< all K, null included
+  std::vector<OutputNode> outputs;  ///< one a call; tensors lie in `kept(arm, k)`
+};
+
+/// Lends memory to one worker and remembers under which numbers.
+class Loan {
+ public:
+  explicit Loan(Worker& worker) : m_worker(worker) {}
+  /// Takes over `arena` and has the worker map it; the one it replaces is unmapped and freed.
+  Result<void> lend(int id, std::unique_ptr<device::Arena> arena, util::Deadline deadline);
+  Result<void> take_back(int id, util::Deadline deadline);
+  device::Arena* arena(int id) const;
+  Worker& worker() const { return m_worker; }
+
+ private:
+  Worker& m_worker;
+  std::map<int, std::unique_ptr<device::Arena>> m_arenas;
+};
+
+class Exchange {
+ public:
+  /// `limit` bounds every wait on the reference worker.
+  Exchange(device::Backend& backend, Worker& reference, util::Deadline limit);
+
+  /// The candidate worker joins: a standby, before it hears of a candidate.
+  void admit(Worker& candidate);
+
+  /// Draws inputs for `calls` slots under seeds derived from `seed` and binds them in every worker that is there.
+  Result<void> draw(std::uint64_t seed, int calls);
+
+  /// One timed call of an arm on the drawn inputs. `during` is for errors, `deadline` for the worker's fate.
+  Result<ArmCall> call(Arm arm, util::Deadline deadline, std::string_view during);
+
+  /// The null arm in the worker of `arm`, storing results of the shapes of `like`.
+  Result<double> call_null(Arm arm, const OutputNode& like, util::Deadline deadline);
+
+  /// Where call k of an arm's last timed call lies, out of the workers' reach.
+  device::Span kept(Arm arm, int k) const;
+  /// The inputs of slot k as drawn.
+  device::Span drawn(int k) const;
+  /// The inputs of slot k as the arm's worker has them now.
+  device::Span slot(Arm arm, int k) const;
+  /// Whether the worker's inputs are still as they were drawn.
+  Result<bool> inputs_unchanged(Arm arm) const;
+
+  const EncodedValues& inputs(int k) const { return m_drawn.at(static_cast<std::size_t>(k)); }
+  int calls() const { return m_calls; }
+  /// Grows whenever kept results were dropped to make more room: a round during which it grew is to be repeated.
+  int generation() const { return m_generation; }
+  std::uint64_t bytes_a_call() const { return m_slot_bytes + m_room; }
+  device::Backend& backend() const { return m_backend; }
+
+  /// Lends weights or constructor values of the reference to the candidate: asked of the reference with `op`, copied
+  /// into an arena of the candidate's own, whose number is returned.
+  Result<int> hand_over(const nlohmann::json& request, std::uint64_t bytes, std::string_view during);
+
+ private:
+  struct Side {
+    Loan loan;
+    std::vector<std::string> bound;  ///< what each slot was last bound to
+    std::string null_like;
+  };
+
+  Side& side(Arm arm) { return arm == Arm::candidate ? *m_candidate : m_reference; }
+  const Side& side(Arm arm) const { return arm == Arm::candidate ? *m_candidate : m_reference; }
+  Result<void> make_slots(std::uint64_t bytes, int calls);
+  Result<void> make_slots_for(Side& side, std::uint64_t bytes, int calls);
+  void make_room(std::uint64_t bytes);
+  void drop_kept();
+  Result<void> make_room_for(Side& side);
+  Result<void> bind(Side& side);
+  Result<device::CallResult> timed(Side& side, const std::string& arm, device::Arena* kept, util::Deadline deadline,
+                                   std::string_view during);
+
+  device::Backend& m_backend;
+  util::Deadline m_limit;
+  Side m_reference;
+  std::optional<Side> m_candidate;
+  std::vector<EncodedValues> m_drawn;
+  std::unique_ptr<device::Arena> m_private_inputs;  ///< the drawn inputs, out of reach while arms run
+  std::map<Arm, std::unique_ptr<device::Arena>> m_kept;
+  std::unique_ptr<device::Arena> m_null_kept;
+  std::uint64_t m_slot_bytes = 0;
+  std::uint64_t m_room = 0;
+  std::uint64_t m_call_seed = 0;
+  int m_calls = 0;
+  int m_slots = 0;
+  int m_generation = 0;
+};
+
+}  // namespace cuda_agent::judge

@@ -1,0 +1,426 @@
+#include "judge/judge.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include "build/worker_module.hpp"
+#include "device/cpu/cpu_backend.hpp"
+#include "exec/sandbox.hpp"
+#include "judge/exchange.hpp"
+#include "judge/lint.hpp"
+#include "judge/profile.hpp"
+#include "judge/reward.hpp"
+#include "judge/verify.hpp"
+#include "judge/worker.hpp"
+#include "util/files.hpp"
+#include "util/random.hpp"
+#include "util/text.hpp"
+#include "util/time.hpp"
+
+namespace cuda_agent::judge {
+namespace fs = std::filesystem;
+namespace {
+
+std::string_view to_string(Stage stage) {
+  switch (stage) {
+    case Stage::compile:
+      return "compile";
+    case Stage::verify:
+      return "verify";
+    case Stage::profile:
+      return "profile";
+    case Stage::run:
+      return "run";
+  }
+  return "";
+}
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : m_seconds(seconds) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() { m_seconds += std::chrono::duration<double>(util::Clock::now() - m_start).count(); }
+
+ private:
+  double& m_seconds;
+  util::Clock::time_point m_start = util::Clock::now();
+};
+
+/// One ask about one candidate: the workers live as long as it does.
+class Judgement {
+ public:
+  Judgement(const workspace::Workspace& workspace, const workspace::Snapshot& snapshot, const Options& options,
+            const Installation& installation, const build::Cache& cache, const fs::path& scratch,
+            util::Progress& progress, util::Deadline deadline)
+      : m_snapshot(snapshot),
+        m_options(options),
+        m_installation(installation),
+        m_cache(cache),
+        m_scratch(scratch),
+        m_progress(progress),
+        m_deadline(deadline),
+        m_seed(options.seed ? *options.seed : util::random_u64()) {
+    m_verdict.command = to_string(options.stage);
+    m_verdict.time = util::utc_now();
+    m_verdict.workspace = workspace.root.string();
+    m_verdict.task = {workspace.root.filename().string(), snapshot.task_sha256};
+    m_verdict.candidate = {"ModelNew", snapshot.candidate_sha256};
+    m_verdict.contract = options.contract == Contract::cuda_agent ? "cuda-agent" : "kernelbench";
+  }
+
+  Verdict judge() {
+    auto const done = steps();
+    if (!done) {
+      set_failure(m_verdict, done.error());
+    } else {
+      praise();
+    }
+    finish();
+    return std::move(m_verdict);
+  }
+
+ private:
+  Result<void> steps() {
+    if (auto done = prepare(); !done) return done;
+    bool const compile_only = m_options.stage == Stage::compile;
+    if (!compile_only) {
+      if (auto done = start_workers(); !done) return done;
+    }
+    if (auto done = build_candidate(); !done || compile_only) return done;
+    if (auto done = load_task(); !done) return done;
+    if (timed()) {
+      if (auto done = measure_empty(); !done) return done;
+    }
+    if (auto done = load_candidate(); !done) return done;
+    if (m_options.stage != Stage::profile) {
+      if (auto done = check(); !done) return done;
+    }
+    return timed() ? time_arms() : Result<void>();
+  }
+
+  bool timed() const { return m_options.stage == Stage::run || m_options.stage == Stage::profile; }
+  double& seconds(const char* stage) { return m_verdict.timings[stage]; }
+
+  // --- the machine -------------------------------------------------------------------------------------------------
+
+  Result<void> prepare() {
+    Stopwatch const watch(seconds("prepare"));
+    m_progress.step("looking for Python, torch and compilers");
+    if (auto chosen = choose_device(); !chosen) return chosen;
+    auto interpreter = build::find_interpreter(m_options.python, m_deadline);
+    if (!interpreter) return fail(interpreter.error());
+    m_interpreter = std::move(*interpreter);
+    auto toolchain = build::find_toolchain(m_target == build::Target::cuda, m_deadline);
+    if (!toolchain) return fail(toolchain.error());
+    m_toolchain = std::move(*toolchain);
+    auto& facts = m_verdict.environment;
+    facts["python"] = m_interpreter.python_version;
+    facts["python.executable"] = m_interpreter.executable.string();
+    facts["torch"] = m_interpreter.torch_version;
+    facts["torch.cuda"] = m_interpreter.torch_cuda;
+    facts["compiler"] = m_toolchain.host.identity;
+    if (m_toolchain.nvcc) facts["nvcc"] = m_toolchain.nvcc->version;
+    for (auto& protection : exec::protections(exec::probe_sandbox())) m_verdict.protections.push_back(protection);
+    return {};
+  }
+
+  Result<void> choose_device() {
+    bool const wants_cuda = m_options.device == Device::cuda || !m_options.architecture.empty();
+    if (wants_cuda && m_options.stage != Stage::compile) {
+      return fail(
+          Outcome::environment_error, "this build of cuda-agent has no CUDA judge: only `compile` takes --device cuda",
+          {"judge on the CPU with --device cpu", "`cuda-agent compile --arch 90a` checks that CUDA code builds"});
+    }
+    m_target = wants_cuda ? build::Target::cuda : build::Target::cpu;
+    m_backend = device::make_cpu_backend();
+    if (m_options.stage != Stage::compile) {
+      for (auto const& [key, value] : m_backend->facts()) m_verdict.environment[key] = value;
+    }
+    return {};
+  }
+
+  Result<void> start_workers() {
+    auto module = build::worker_module(m_installation.worker_sources, m_installation.worker_modules, m_toolchain,
+                                       m_interpreter, m_cache, m_progress, m_deadline);
+    if (!module) return fail(module.error());
+    Stopwatch const watch(seconds("workers"));
+    m_progress.step("starting the workers");
+    fs::path const task = m_scratch / "task";
+    m_candidate_folder = m_scratch / "candidate";
+    fs::path const kept = m_cache.root / "torch-compile";
+    for (fs::path const& folder : {task, m_candidate_folder, kept}) {
+      if (auto made = util::make_folders(folder); !made) return made;
+    }
+    if (auto placed = place("model.py", task); !placed) return placed;
+
+    WorkerSetup setup;
+    setup.interpreter = &m_interpreter;
+    setup.module_folder = *module;
+    setup.device = m_backend->name();
+    setup.threads = m_options.threads;
+    setup.folder = task;
+    setup.cache = kept;
+    auto reference = Worker::start(setup);
+    if (!reference) return fail(reference.error());
+    m_reference = std::move(*reference);
+    setup.role = Role::candidate;
+    setup.folder = m_candidate_folder;
+    setup.cache.clear();
+    auto candidate = Worker::start(setup);
+    if (!candidate) return fail(candidate.error());
+    m_candidate = std::move(*candidate);
+    return {};
+  }
+
+  /// Copies a file of the snapshot to a folder that a worker sees, by rename, so that it is there whole.
+  Result<void> place(const std::string& name, const fs::path& folder) {
+    constexpr std::size_t largest = std::size_t{64} << 20;
+    auto const text = util::read_file(m_snapshot.root / name, largest);
+    if (!text) return fail(text.error());
+    return util::write_file(folder / name, *text);
+  }
+
+  // --- the build ---------------------------------------------------------------------------------------------------
+
+  Result<void> build_candidate() {
+    Stopwatch const watch(seconds("build"));
+    build::ExtensionRequest request;
+    request.snapshot = m_snapshot.root;
+    request.support = m_installation.support;
+    request.output = m_scratch / "built";
+    request.target = m_target;
+    request.architecture = m_options.architecture;
+    auto built = build::build_extension(request, m_toolchain, m_interpreter, m_cache, m_progress, m_deadline);
+    built.report.extension_path = built.error ? "" : built.extension.string();
+    m_verdict.build = std::move(built.report);
+    if (built.error) return fail(*built.error);
+    m_extension = built.extension;
+    return {};
+  }
+
+  // --- the task ----------------------------------------------------------------------------------------------------
+
+  Result<void> load_task() {
+    Stopwatch const watch(seconds("task"));
+    m_progress.step("loading the task");
+    auto const facts = m_reference->ready(m_deadline);
+    if (!facts) return fail(facts.error());
+    note_worker_facts(*facts);
+    nlohmann::json const message = {{"op", "load"},
+                                    {"path", (m_reference->folder_inside() / "model.py").string()},
+                                    {"seed", m_seed >> 1},
+                                    {"eval", m_options.contract == Contract::cuda_agent}};
+    auto loaded = m_reference->request(message, {}, m_deadline, "loading model.py");
+    if (!loaded) return fail(loaded.error());
+    m_task = std::move(*loaded);
+    m_exchange.emplace(*m_backend, *m_reference, m_deadline);
+    auto lint = lint_task(*m_exchange, m_seed, m_deadline);
+    if (!lint) return fail(lint.error());
+    m_facts = std::move(*lint);
+    m_verdict.task_findings = m_facts.findings;
+    return {};
+  }
+
+  void note_worker_facts(const nlohmann::json& facts) {
+    auto& environment = m_verdict.environment;
+    if (facts.contains("threads")) environment["threads"] = facts["threads"].dump();
+    if (!facts.contains("precision") || !facts["precision"].is_object()) return;
+    for (auto const& [name, value] : facts["precision"].items()) {
+      if (value.is_string()) environment["precision." + name] = value.get<std::string>();
+    }
+  }
+
+  Result<void> admit_candidate() {
+    if (m_admitted) return {};
+    auto const facts = m_candidate->ready(m_deadline);
+    if (!facts) return fail(facts.error());
+    m_exchange->admit(*m_candidate);
+    m_admitted = true;
+    return {};
+  }
+
+  Result<void> measure_empty() {
+    Stopwatch const watch(seconds("overheads"));
+    m_progress.step("measuring the overhead of a call");
+    if (auto admitted = admit_candidate(); !admitted) return admitted;
+    auto overheads = measure_overheads(*m_exchange, m_facts.output, m_facts.eager_microseconds, m_seed + 1, m_deadline);
+    if (!overheads) return fail(overheads.error());
+    m_overheads = std::move(*overheads);
+    return {};
+  }
+
+  // --- the candidate -----------------------------------------------------------------------------------------------
+
+  Result<void> load_candidate() {
+    Stopwatch const watch(seconds("load"));
+    m_progress.step("loading the candidate");
+    if (auto admitted = admit_candidate(); !admitted) return admitted;
+    if (auto placed = place("model_new.py", m_candidate_folder); !placed) return placed;
+    std::error_code problem;
+    fs::rename(m_extension, m_candidate_folder / "cuda_extension.so", problem);
+    if (problem) {
+      return fail(Outcome::environment_error,
+                  fmt::format("cannot move the extension to {}: {}", m_candidate_folder.string(), problem.message()));
+    }
+    try {
+      return construct();
+    } catch (const nlohmann::json::exception& error) {
+      return fail(Outcome::internal_error,
+                  fmt::format("the reference worker's description of the task is malformed: {}", error.what()));
+    }
+  }
+
+  Result<void> construct() {
+    auto const& init = m_task.at("init");
+    auto const& state = m_task.at("state");
+    auto const arena =
+        m_exchange->hand_over({{"op", "init"}}, init.at("bytes").get<std::uint64_t>(), "passing on get_init_inputs()");
+    if (!arena) return fail(arena.error());
+    auto const limit = [&] {
+      return util::Deadline::after(std::chrono::duration<double>(m_options.call_timeout)).earlier(m_deadline);
+    };
+    nlohmann::json const message = {{"op", "load"},        {"folder", m_candidate->folder_inside().string()},
+                                    {"arena", *arena},     {"at", 0},
+                                    {"init", init},        {"signature", m_task.at("signature")},
+                                    {"seed", m_seed >> 1}, {"eval", m_options.contract == Contract::cuda_agent}};
+    m_candidate->resume();
+    auto loaded = m_candidate->request(message, {}, limit(), "importing model_new.py and constructing ModelNew");
+    if (!loaded) return fail(loaded.error());
+    if (m_options.contract == Contract::kernelbench) return {};
+    auto const weights = m_exchange->hand_over({{"op", "state"}, {"arm", "eager"}, {"names", state.at("names")}},
+                                               state.at("bytes").get<std::uint64_t>(), "passing on the weights");
+    if (!weights) return fail(weights.error());
+    nlohmann::json const copy = {{"op", "weights"}, {"arena", *weights}, {"at", 0}, {"state", state}};
+    auto copied = m_candidate->request(copy, {}, limit(), "copying Model's weights into ModelNew");
+    if (!copied) return fail(copied.error());
+    return {};
+  }
+
+  CallLimits call_limits() const { return {m_deadline, m_options.call_timeout}; }
+  ToleranceOverride tolerance() const { return {m_options.rtol, m_options.atol}; }
+
+  Result<void> check() {
+    Stopwatch const watch(seconds("verify"));
+    m_verdict.correctness.emplace();
+    VerifyOptions options{.trials = m_options.trials,
+                          .keep_going = m_options.keep_going,
+                          .tolerance = tolerance(),
+                          .limits = call_limits()};
+    return verify(*m_exchange, options, m_seed, *m_verdict.correctness, m_progress);
+  }
+
+  Result<void> time_arms() {
+    Stopwatch const watch(seconds("profile"));
+    if (!m_verdict.correctness) {
+      m_verdict.correctness.emplace();
+      m_verdict.correctness->seeds.push_back(std::to_string(m_seed));
+    }
+    ProfileOptions options{
+        .baselines = {}, .rule = {}, .budget_seconds = 1.0, .tolerance = tolerance(), .limits = call_limits()};
+    if (m_options.baseline != Baseline::compiled) options.baselines.push_back(Arm::eager);
+    if (m_options.baseline != Baseline::eager) {
+      options.baselines.push_back(Arm::compiled);
+      auto made = m_reference->request({{"op", "compile"}, {"mode", m_options.compile_mode}}, {}, m_deadline,
+                                       "preparing torch.compile");
+      if (!made) return fail(made.error());
+    }
+    auto result =
+        profile(*m_exchange, *m_reference, m_overheads, options, m_seed + 2, *m_verdict.correctness, m_progress);
+    if (!result) return fail(result.error());
+    m_verdict.speed = std::move(result->speed);
+    for (auto& finding : result->findings) m_verdict.task_findings.push_back(std::move(finding));
+    for (auto& [path, reason] : result->not_measured) m_verdict.not_measured[path] = reason;
+    return require_speedup();
+  }
+
+  Result<void> require_speedup() const {
+    if (!m_options.require_speedup) return {};
+    double const wanted = *m_options.require_speedup;
+    for (RatioReport const& one : m_verdict.speed->ratios) {
+      if (one.ratio.low < wanted) {
+        return fail(Outcome::slow, fmt::format("{:.3f}x {} (low end {:.3f}); --require-speedup asks for {:g}",
+                                               one.ratio.estimate, one.baseline, one.ratio.low, wanted));
+      }
+    }
+    return {};
+  }
+
+  // --- the verdict -------------------------------------------------------------------------------------------------
+
+  void praise() {
+    m_verdict.outcome = Outcome::pass;
+    m_verdict.fault = Fault::none;
+    std::string text;
+    if (m_verdict.correctness && m_verdict.correctness->trials > 0) {
+      text = fmt::format("{} of {} trials correct", m_verdict.correctness->passed, m_verdict.correctness->trials);
+    }
+    if (m_verdict.speed) {
+      for (RatioReport const& one : m_verdict.speed->ratios) {
+        text += fmt::format("{}{:.2f}x {}", text.empty() ? "" : ", ", one.ratio.estimate, one.baseline);
+      }
+    }
+    if (text.empty() && m_verdict.build) {
+      text = fmt::format("built {} objects for {}", m_verdict.build->objects.size(), m_verdict.build->architecture);
+    }
+    m_verdict.message = text;
+  }
+
+  void finish() {
+    if (m_candidate && m_admitted) m_verdict.candidate_output = util::escape_untrusted(m_candidate->printed());
+    m_verdict.protections.push_back(
+        {"fresh_inputs", true, "inputs are drawn anew for every call, after the candidate is loaded"});
+    m_verdict.protections.push_back(
+        {"separate_processes", true, "the candidate's process never holds model.py or an expected result"});
+    m_verdict.protections.push_back(
+        {"policy", false, "model_new.py and kernels/ are not searched for torch operators that do the work"});
+    RewardFacts facts;
+    facts.outcome = m_verdict.outcome;
+    facts.fault = m_verdict.fault;
+    facts.seeds_replayed = m_options.seed.has_value();
+    facts.task_findings = m_verdict.task_findings;
+    if (m_verdict.speed) {
+      for (RatioReport const& one : m_verdict.speed->ratios) {
+        (one.baseline == "eager" ? facts.versus_eager : facts.versus_compiled) = one.ratio;
+      }
+    }
+    m_verdict.reward = provisional_reward(facts);
+  }
+
+  const workspace::Snapshot& m_snapshot;
+  const Options& m_options;
+  const Installation& m_installation;
+  const build::Cache& m_cache;
+  fs::path m_scratch;
+  util::Progress& m_progress;
+  util::Deadline m_deadline;
+  std::uint64_t m_seed;
+  Verdict m_verdict;
+
+  build::Target m_target = build::Target::cpu;
+  build::Interpreter m_interpreter;
+  build::Toolchain m_toolchain;
+  fs::path m_extension;
+  fs::path m_candidate_folder;
+  std::unique_ptr<device::Backend> m_backend;
+  std::unique_ptr<Worker> m_reference;
+  std::unique_ptr<Worker> m_candidate;
+  std::optional<Exchange> m_exchange;
+  bool m_admitted = false;
+  nlohmann::json m_task;
+  TaskFacts m_facts;
+  Overheads m_overheads;
+};
+
+}  // namespace
+
+Verdict judge(const workspace::Workspace& workspace, const workspace::Snapshot& snapshot, const Options& options,
+              const Installation& installation, const build::Cache& cache, const fs::path& scratch,
+              util::Progress& progress, util::Deadline deadline) {
+  return Judgement(workspace, snapshot, options, installation, cache, scratch, progress, deadline).judge();
+}
+
+}  // namespace cuda_agent::judge

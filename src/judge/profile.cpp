@@ -1,0 +1,307 @@
+#include "judge/profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "util/random.hpp"
+
+namespace cuda_agent::judge {
+namespace {
+
+constexpr double wanted_span = 200;  ///< µs
+constexpr int most_calls = 64;
+constexpr std::uint64_t memory_for_calls = std::uint64_t{256} << 20;
+constexpr int null_calls = 11;
+constexpr int alone_calls = 9;
+constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
+
+double median_of(std::vector<double> values) { return median(values); }
+
+/// Differences that the clock cannot resolve must not turn into a time of nothing or less.
+double without_null(double span, double null, int calls) {
+  return std::max(span - null, smallest_time) / static_cast<double>(calls);
+}
+
+class Profiler {
+ public:
+  Profiler(Exchange& exchange, Worker& reference, const Overheads& overheads, const ProfileOptions& options,
+           std::uint64_t seed, Correctness& correctness, util::Progress& progress)
+      : m_exchange(exchange),
+        m_reference(reference),
+        m_overheads(overheads),
+        m_options(options),
+        m_random(seed),
+        m_correctness(correctness),
+        m_progress(progress),
+        m_arms(options.baselines) {}
+
+  Result<ProfileResult> run() {
+    if (auto warm = warm_up(); !warm) return fail(warm.error());
+    m_start = util::Clock::now();
+    int rounds = 0;
+    while (rounds < m_options.rule.most_rounds()) {
+      m_progress.step(fmt::format("timing: round {}", rounds + 1));
+      auto const counted = round();
+      if (!counted) return fail(counted.error());
+      if (!*counted) continue;
+      ++rounds;
+      if (m_options.rule.is_look(rounds) && enough(rounds)) break;
+    }
+    if (auto checked = drop_recompiled(); !checked) return fail(checked.error());
+    report(rounds);
+    return std::move(m_result);
+  }
+
+ private:
+  util::Deadline candidate_limit() const {
+    double const patience = std::min(m_options.limits.candidate_seconds, 10 + 20e-6 * m_slowest);
+    return util::Deadline::after(std::chrono::duration<double>(patience)).earlier(m_options.limits.ask);
+  }
+
+  Result<ArmCall> call(Arm arm) {
+    auto const limit = arm == Arm::candidate ? candidate_limit() : m_options.limits.ask;
+    auto made = m_exchange.call(
+        arm, limit,
+        arm == Arm::candidate ? "running ModelNew.forward (timed)" : "running the task's own model (timed)");
+    if (made && arm == Arm::eager) m_slowest = std::max(m_slowest, made->microseconds);
+    return made;
+  }
+
+  /// Every arm runs in every slot before it is timed. What fails here of the compiled arm leaves it out.
+  Result<void> warm_up() {
+    if (auto drawn = m_exchange.draw(m_random(), m_overheads.calls); !drawn) return drawn;
+    bool const with_compiled = std::find(m_arms.begin(), m_arms.end(), Arm::compiled) != m_arms.end();
+    if (with_compiled) {
+      m_progress.step("compiling the baseline with torch.compile");
+      auto const compiled = call(Arm::compiled);
+      if (!compiled && compiled.error().outcome != Outcome::task_error) return fail(compiled.error());
+      if (!compiled) {
+        if (!reference_alive()) return fail(compiled.error());
+        leave_out(Arm::compiled, fmt::format("torch.compile failed: {}", compiled.error().message));
+      } else {
+        (void)call(Arm::compiled);
+        auto const graphs = graphs_so_far();
+        if (!graphs) return fail(graphs.error());
+        m_graphs = *graphs;
+      }
+    }
+    for (int i = 0; i < 2; ++i) {
+      auto const counted = round();
+      if (!counted) return fail(counted.error());
+    }
+    m_times.clear();
+    return {};
+  }
+
+  bool reference_alive() {
+    return m_reference.request({{"op", "precision"}}, {}, m_options.limits.ask, "asking for its flags").has_value();
+  }
+
+  Result<int> graphs_so_far() {
+    auto const reply = m_reference.request({{"op", "recompiles"}}, {}, m_options.limits.ask, "counting graphs");
+    if (!reply) return fail(reply.error());
+    return reply->value("graphs", 0);
+  }
+
+  void leave_out(Arm arm, std::string reason) {
+    m_arms.erase(std::remove(m_arms.begin(), m_arms.end(), arm), m_arms.end());
+    m_times.erase(arm);
+    m_result.not_measured[fmt::format("/speed/{}", to_string(arm))] = reason;
+    m_result.speed.disturbed.push_back(fmt::format("the {} baseline is left out: {}", to_string(arm), reason));
+  }
+
+  /// One round. False: it has to be repeated, since results were dropped to make room for larger ones.
+  Result<bool> round() {
+    if (auto drawn = m_exchange.draw(m_random(), m_overheads.calls); !drawn) return fail(drawn.error());
+    int const generation = m_exchange.generation();
+    std::vector<Arm> order = m_arms;
+    if (std::find(order.begin(), order.end(), Arm::eager) == order.end()) order.push_back(Arm::eager);
+    order.push_back(Arm::candidate);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[m_random.below(i)]);
+
+    std::map<Arm, ArmCall> made;
+    bool inputs_may_change = false;
+    for (Arm const arm : order) {
+      auto one = call(arm);
+      if (!one) return fail(one.error());
+      if (arm == Arm::eager) {
+        auto const unchanged = m_exchange.inputs_unchanged(Arm::eager);
+        if (!unchanged) return fail(unchanged.error());
+        inputs_may_change = !*unchanged;
+      }
+      made.emplace(arm, std::move(*one));
+    }
+    if (m_exchange.generation() != generation) return false;
+
+    auto const checked = check_candidate(m_exchange, made.at(Arm::eager), made.at(Arm::candidate), inputs_may_change,
+                                         m_options.tolerance, 0, m_correctness);
+    if (!checked) {
+      Error error = checked.error();
+      if (error.outcome == Outcome::wrong) error.message = "a timed call: " + error.message;
+      return fail(std::move(error));
+    }
+    m_correctness.timed_compared += m_exchange.calls();
+    if (auto same = check_compiled(made); !same) return fail(same.error());
+    for (auto const& [arm, one] : made) {
+      double const null = arm == Arm::candidate ? m_overheads.candidate_null : m_overheads.reference_null;
+      m_times[arm].push_back(without_null(one.microseconds, null, m_overheads.calls));
+    }
+    return true;
+  }
+
+  Result<void> check_compiled(const std::map<Arm, ArmCall>& made) {
+    auto const compiled = made.find(Arm::compiled);
+    if (compiled == made.end() || m_compiled_differs) return {};
+    for (int k = 0; k < m_exchange.calls(); ++k) {
+      auto const i = static_cast<std::size_t>(k);
+      auto const check =
+          check_output(m_exchange.backend(), made.at(Arm::eager).outputs.at(i), m_exchange.kept(Arm::eager, k),
+                       compiled->second.outputs.at(i), m_exchange.kept(Arm::compiled, k), m_options.tolerance);
+      if (!check) return fail(check.error());
+      if (!check->ok) {
+        m_compiled_differs = true;
+        m_result.findings.push_back(
+            {"compiled_differs", fmt::format("torch.compile's result differs from eager's: {}", check->sentence)});
+        return {};
+      }
+    }
+    return {};
+  }
+
+  bool enough(int rounds) const {
+    double const spent = std::chrono::duration<double>(util::Clock::now() - m_start).count();
+    if (spent > 10 * m_options.budget_seconds) return true;
+    if (rounds < fewest_rounds) return false;
+    if (spent > m_options.budget_seconds) return true;
+    return std::all_of(m_arms.begin(), m_arms.end(), [&](Arm arm) {
+      return m_options.rule.settled(
+          estimate_ratio(m_times.at(arm), m_times.at(Arm::candidate), m_options.rule.confidence).ratio);
+    });
+  }
+
+  Result<void> drop_recompiled() {
+    if (std::find(m_arms.begin(), m_arms.end(), Arm::compiled) == m_arms.end()) return {};
+    auto const graphs = graphs_so_far();
+    if (!graphs) return fail(graphs.error());
+    if (*graphs > m_graphs) {
+      leave_out(Arm::compiled, fmt::format("it was compiled anew {} times while it was timed", *graphs - m_graphs));
+    }
+    return {};
+  }
+
+  void report(int rounds) {
+    Speed& speed = m_result.speed;
+    speed.mode = m_exchange.backend().mode();
+    speed.rounds = rounds;
+    speed.calls_per_round = m_overheads.calls;
+    double const slowness = eager_guard();
+    for (auto const& [arm, times] : m_times) {
+      ArmReport one;
+      one.name = to_string(arm);
+      one.calls = rounds * m_overheads.calls;
+      one.time = estimate_location(times, m_options.rule.confidence);
+      one.null = (arm == Arm::candidate ? m_overheads.candidate_null : m_overheads.reference_null) / m_overheads.calls;
+      speed.arms.push_back(one);
+    }
+    for (Arm const arm : m_arms) {
+      auto const estimate = estimate_ratio(m_times.at(arm), m_times.at(Arm::candidate), m_options.rule.confidence);
+      RatioReport one;
+      one.baseline = to_string(arm);
+      one.ratio = estimate.ratio;
+      one.confidence = estimate.confidence;
+      if (arm == Arm::eager) {
+        one.ratio.estimate *= slowness;
+        one.ratio.low *= slowness;
+        one.ratio.high *= slowness;
+      }
+      speed.ratios.push_back(one);
+    }
+    double const span = median_of(m_times.at(Arm::candidate)) * m_overheads.calls;
+    speed.launch_bound = span < 3 * m_overheads.candidate_null;
+  }
+
+  /// A candidate could slow the baseline that is timed beside it: where eager alone, before there was a candidate, was
+  /// clearly faster, that is what counts. The factor (≤ 1) by which the ratio shrinks.
+  double eager_guard() {
+    auto const beside = m_times.find(Arm::eager);
+    if (beside == m_times.end() || m_overheads.eager_alone.size() < 9) return 1;
+    Interval const alone = estimate_location(m_overheads.eager_alone, m_options.rule.confidence);
+    Interval const now = estimate_location(beside->second, m_options.rule.confidence);
+    constexpr double noticeable = 1.02;
+    if (alone.high * noticeable >= now.low) return 1;
+    m_result.speed.disturbed.push_back(
+        fmt::format("eager took {:.1f} µs beside the candidate, {:.1f} µs before it was loaded: the latter counts",
+                    now.estimate, alone.estimate));
+    return alone.estimate / now.estimate;
+  }
+
+  Exchange& m_exchange;
+  Worker& m_reference;
+  const Overheads& m_overheads;
+  const ProfileOptions& m_options;
+  util::SplitMix64 m_random;
+  Correctness& m_correctness;
+  util::Progress& m_progress;
+  std::vector<Arm> m_arms;  ///< baselines that are still in
+  std::map<Arm, std::vector<double>> m_times;
+  util::Clock::time_point m_start;
+  ProfileResult m_result;
+  double m_slowest = 0;
+  int m_graphs = 0;
+  bool m_compiled_differs = false;
+};
+
+}  // namespace
+
+int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t bytes_a_call) {
+  double const span = std::max(eager_microseconds - null_microseconds, 1.0);
+  auto const wanted = static_cast<int>(std::ceil(std::min(wanted_span / span, static_cast<double>(most_calls))));
+  auto const fitting = static_cast<int>(
+      std::min<std::uint64_t>(memory_for_calls / std::max<std::uint64_t>(bytes_a_call, 1), most_calls));
+  return std::clamp(wanted, 1, std::max(fitting, 1));
+}
+
+Result<Overheads> measure_overheads(Exchange& exchange, const OutputNode& like, double eager_microseconds,
+                                    std::uint64_t seed, util::Deadline deadline) {
+  Overheads overheads;
+  util::SplitMix64 seeds(seed);
+  auto const nulls = [&](Arm arm) -> Result<double> {
+    std::vector<double> spans;
+    for (int i = 0; i < null_calls; ++i) {
+      auto const span = exchange.call_null(arm, like, deadline);
+      if (!span) return fail(span.error());
+      if (i > 0) spans.push_back(*span);
+    }
+    return median(spans);
+  };
+  if (auto drawn = exchange.draw(seeds(), 1); !drawn) return fail(drawn.error());
+  auto const single = nulls(Arm::eager);
+  if (!single) return fail(single.error());
+  overheads.calls = calls_for(eager_microseconds, *single, exchange.bytes_a_call());
+  if (overheads.calls > 1) {
+    if (auto drawn = exchange.draw(seeds(), overheads.calls); !drawn) return fail(drawn.error());
+  }
+  auto const reference = nulls(Arm::eager);
+  if (!reference) return fail(reference.error());
+  auto const candidate = nulls(Arm::candidate);
+  if (!candidate) return fail(candidate.error());
+  overheads.reference_null = *reference;
+  overheads.candidate_null = *candidate;
+  for (int i = 0; i < alone_calls + 1; ++i) {
+    auto const alone = exchange.call(Arm::eager, deadline, "running the task's own model");
+    if (!alone) return fail(alone.error());
+    if (i > 0) overheads.eager_alone.push_back(without_null(alone->microseconds, *reference, overheads.calls));
+  }
+  return overheads;
+}
+
+Result<ProfileResult> profile(Exchange& exchange, Worker& reference, const Overheads& overheads,
+                              const ProfileOptions& options, std::uint64_t seed, Correctness& correctness,
+                              util::Progress& progress) {
+  return Profiler(exchange, reference, overheads, options, seed, correctness, progress).run();
+}
+
+}  // namespace cuda_agent::judge

@@ -1,0 +1,78 @@
+// One worker process as the supervisor sees it: started in its sandbox, asked by messages, held by signals, explained
+// when it dies. The protocol is that of src/worker/cuda_agent_worker.py.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+#include <sys/types.h>
+
+#include "build/toolchain.hpp"
+#include "cuda_agent/error.hpp"
+#include "device/backend.hpp"
+#include "exec/channel.hpp"
+#include "exec/child.hpp"
+
+namespace cuda_agent::judge {
+
+enum class Role { reference, candidate };
+
+struct WorkerSetup {
+  Role role = Role::reference;
+  const build::Interpreter* interpreter = nullptr;
+  std::filesystem::path module_folder;  ///< _cuda_agent and its Python side
+  std::filesystem::path folder;         ///< model.py of the task, or the candidate's files; read-only inside
+  std::filesystem::path cache;          ///< reference only: writable, keeps what torch.compile made
+  std::string device = "cpu";
+  int threads = 0;  ///< 0 = one per core
+};
+
+class Worker final : public device::Peer {
+ public:
+  /// Starts the process and returns at once; `ready` waits for it. Errors: environment_error.
+  static Result<std::unique_ptr<Worker>> start(const WorkerSetup& setup);
+
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker() override;
+
+  /// Waits until torch is imported and the device is there; gives the worker's facts. Errors: environment_error.
+  Result<nlohmann::json> ready(util::Deadline deadline);
+
+  /// One request and its answer. `during` says in errors what was going on ("constructing ModelNew"). Errors carry the
+  /// fault of the role: a reference's failures are the task's, a candidate's its own.
+  Result<nlohmann::json> request(const nlohmann::json& message, const std::vector<int>& descriptors,
+                                 util::Deadline deadline, std::string_view during);
+
+  /// The answer to a timed call, already received by the backend, checked as `request` checks its own.
+  Result<nlohmann::json> checked_reply(const std::string& text, std::string_view during);
+  /// The error of a backend's call in this worker's words.
+  Error explained(const Error& error, std::string_view during);
+
+  Result<void> send(const std::string& text, util::Deadline deadline) override;
+  Result<std::string> receive(util::Deadline deadline) override;
+  void stop() override;
+  void resume() override;
+
+  Role role() const { return m_role; }
+  /// The folder as the process sees it.
+  const std::filesystem::path& folder_inside() const { return m_folder_inside; }
+  /// What it printed so far, raw and bounded.
+  std::string printed();
+
+ private:
+  Worker(Role role, exec::Channel channel, std::unique_ptr<exec::Child> child, std::filesystem::path folder_inside);
+
+  Role m_role;
+  exec::Channel m_channel;
+  std::unique_ptr<exec::Child> m_child;
+  std::filesystem::path m_folder_inside;
+  pid_t m_process = 0;  ///< the Python process, seen from here
+};
+
+}  // namespace cuda_agent::judge

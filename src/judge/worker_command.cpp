@@ -1,0 +1,96 @@
+#include "judge/worker_command.hpp"
+
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "util/environment.hpp"
+
+namespace cuda_agent::judge {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* home_inside = "/tmp/home";
+
+/// What the interpreter needs to run as it does outside, read-only.
+void bind_interpreter(const build::Interpreter& interpreter, exec::SandboxPlan& plan) {
+  auto const bind = [&](const fs::path& path) {
+    if (!path.empty() && path != "/") plan.binds.push_back({path, {}, false, true});
+  };
+  bind(interpreter.base_prefix);
+  bind(interpreter.prefix);
+  bind(interpreter.torch_dir);
+  for (fs::path const& path : interpreter.library_dirs) bind(path);
+  for (fs::path const& path : interpreter.search_path) {
+    if (path.is_absolute()) bind(path);
+  }
+}
+
+std::map<std::string, std::string> environment(const WorkerSetup& setup, const fs::path& cache_inside) {
+  std::map<std::string, std::string> env = {
+      {"PATH", "/usr/local/bin:/usr/bin:/bin"},
+      {"HOME", home_inside},
+      {"LANG", "C.UTF-8"},
+      {"LC_ALL", "C.UTF-8"},
+      {"TMPDIR", "/tmp"},
+      {"PYTHONDONTWRITEBYTECODE", "1"},
+      {"PYTHONUNBUFFERED", "1"},
+      {"TORCH_SHOW_CPP_STACKTRACES", "0"},
+  };
+  if (setup.role == Role::reference) {
+    env["TORCHINDUCTOR_CACHE_DIR"] = (cache_inside / "inductor").string();
+    env["TRITON_CACHE_DIR"] = (cache_inside / "triton").string();
+    // One compile at a time in the process itself: a pool of helpers costs more than it brings for one model.
+    env["TORCHINDUCTOR_COMPILE_THREADS"] = "1";
+    for (char const* name : {"CXX", "CC"}) {
+      if (auto const value = util::get_env(name)) env[name] = *value;
+    }
+  }
+  return env;
+}
+
+}  // namespace
+
+WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSupport& support) {
+  WorkerCommand made;
+  bool const boxed = support.bubblewrap;
+  bool const reference = setup.role == Role::reference;
+  made.folder_inside = boxed ? fs::path(reference ? "/task" : "/candidate") : setup.folder;
+  fs::path const module_inside = boxed ? fs::path("/cuda-agent") : setup.module_folder;
+  fs::path const cache_inside = boxed ? fs::path("/cache") : setup.cache;
+
+  nlohmann::json config = {
+      {"fd", worker_channel_fd},
+      {"role", reference ? "reference" : "candidate"},
+      {"device", setup.device},
+      {"threads", setup.threads > 0 ? setup.threads : static_cast<int>(std::thread::hardware_concurrency())},
+      {"module", module_inside.string()},
+      {"paths", nlohmann::json::array()},
+  };
+  for (fs::path const& path : setup.interpreter->search_path) config["paths"].push_back(path.string());
+
+  exec::Command& command = made.command;
+  command.argv = {setup.interpreter->executable.string(),
+                  "-I",
+                  "-B",
+                  "-c",
+                  "import json, sys; sys.path.insert(0, json.loads(sys.argv[1])['module']); "
+                  "import cuda_agent_worker; cuda_agent_worker.main()",
+                  config.dump()};
+  command.env = environment(setup, cache_inside);
+  command.cwd = "/tmp";
+  if (boxed) {
+    exec::SandboxPlan plan;
+    plan.home = home_inside;
+    bind_interpreter(*setup.interpreter, plan);
+    plan.binds.push_back({setup.module_folder, module_inside, false, false});
+    plan.binds.push_back({setup.folder, made.folder_inside, false, false});
+    if (reference) plan.binds.push_back({setup.cache, cache_inside, true, false});
+    command.sandbox = std::move(plan);
+  } else {
+    command.env["HOME"] = setup.folder.string();
+  }
+  return made;
+}
+
+}  // namespace cuda_agent::judge
