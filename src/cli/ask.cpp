@@ -122,6 +122,7 @@ class Ask {
   Verdict failed(const Error& error) const {
     Verdict verdict;
     if (m_workspace) verdict.workspace = m_workspace->root.string();
+    verdict.contract = m_options.judge.contract == judge::Contract::kernelbench ? "kernelbench" : "cuda-agent";
     set_failure(verdict, error);
     if (m_options.judge.stage == judge::Stage::run) {
       judge::RewardFacts facts;
@@ -137,6 +138,7 @@ class Ask {
   void keep_extension(Verdict& verdict) const {
     if (!verdict.build || verdict.build->extension_path.empty()) return;
     fs::path const built = std::exchange(verdict.build->extension_path, {});
+    verdict.not_measured.try_emplace("/build/extension_path", "removed when the ask ended; `compile` keeps it");
     if (m_options.judge.stage != judge::Stage::compile || verdict.outcome != Outcome::pass) return;
     auto const kept = m_workspace->state / "build" / "cuda_extension.so";
     auto content = util::read_file(built, std::size_t{1} << 31);
@@ -145,6 +147,7 @@ class Ask {
     if (done) done = util::write_file(kept, *content);
     if (done) {
       verdict.build->extension_path = kept.string();
+      verdict.not_measured.erase("/build/extension_path");
     } else {
       set_failure(verdict, done.error());
     }

@@ -72,8 +72,11 @@ void note_binary(const fs::path& folder) {
 }
 
 Result<std::vector<std::string>> make_workspace(const InitOptions& options) {
-  auto const files = planned_files(options);
+  auto files = planned_files(options);
   if (!files) return fail(files.error());
+  // A project's own list of ignored files stays; the state folder hides itself anyhow.
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(fs::path(options.folder) / ".gitignore", error))) files->erase(".gitignore");
   auto const in_the_way = conflicts(*files, options.folder);
   if (!in_the_way.empty() && !options.force) return would_overwrite(options, in_the_way);
   if (auto written = write_files(*files, options.folder); !written) return fail(written.error());

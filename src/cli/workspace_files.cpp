@@ -53,6 +53,7 @@ Result<void> add_folder(NewFiles& files, const fs::path& source, const std::stri
 bool is_there(const NewFile& file, const fs::path& path) {
   std::error_code error;
   if (file.link) return fs::read_symlink(path, error) == fs::path(file.content);
+  if (fs::is_symlink(path, error)) return false;
   auto const content = util::read_file(path, k_most_bytes);
   return content && *content == file.content;
 }
