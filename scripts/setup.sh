@@ -12,7 +12,8 @@ builds. With an interpreter that has torch >= 2.6 no .venv is made.
 
   --python PATH   use this interpreter (needs torch >= 2.6 and Python's headers); remembered for the next time
   --preset NAME   CMake preset: release (default), ci (warnings are errors)
-  --with-tests    also what the tests need: pytest and jsonschema, in build/venv-tests if the interpreter lacks them
+  --with-tests    also the tests, and what they need: pytest and jsonschema, in build/venv-tests if the interpreter
+                  lacks them
   --with-checks   also the packages that .ci/run needs: clang-format, clang-tidy
   --help          this text
 
@@ -161,9 +162,11 @@ if [ ! -f "$root/build/build.ninja" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wa
     -DCUDA_AGENT_PYTHON="$python" -DCUDA_AGENT_TEST_PYTHON="$test_python" 9>&-)
   printf '%s\n' "$wanted" >"$stamp"
 fi
-if ! ninja -C "$root/build" -n 2>/dev/null | grep -q 'no work to do'; then
+targets=(cuda-agent)
+if [ $with_tests = yes ]; then targets=(all); fi
+if ! ninja -C "$root/build" -n "${targets[@]}" 2>/dev/null | grep -q 'no work to do'; then
   say "building (the first time takes a few minutes)"
-  log_run "$root/build/build.log" ninja -C "$root/build" 9>&-
+  log_run "$root/build/build.log" ninja -C "$root/build" "${targets[@]}" 9>&-
 fi
 binary=$root/build/src/cuda-agent
 
