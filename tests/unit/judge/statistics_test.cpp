@@ -124,7 +124,7 @@ TEST(Location, TheApproximationContinuesTheExactIntervals) {
   EXPECT_NEAR(approximate.interval.low, exact.low, 0.03);
   EXPECT_NEAR(approximate.interval.high, exact.high, 0.03);
   EXPECT_GE(approximate.confidence, 0.99);
-  EXPECT_LT(approximate.confidence, 0.99);
+  EXPECT_LT(approximate.confidence, 0.9915);
 }
 
 TEST(Location, RefusesWhatHasNoAnswer) {
