@@ -69,7 +69,7 @@ Error explain_failure(const ToolFailure& failure, const JobOutcome& outcome,
       break;
   }
   if (auto const why = environment_failure(outcome.output); !why.empty()) return environment(failure, why, outcome);
-  if (outcome.status.signal == sigkill) {
+  if (outcome.status.signal == sigkill || outcome.status.code == 128 + sigkill) {  // nvcc reports its child's so
     return environment(failure, "the system killed the compiler, probably for lack of memory", outcome);
   }
   std::string const message = message_of(failure, outcome, diagnostics);

@@ -80,14 +80,22 @@ Result<fs::path> find_host_compiler() {
   return fail(Outcome::environment_error, "no C++ compiler: neither g++ nor clang++ is on PATH", host_hints);
 }
 
-std::optional<fs::path> find_nvcc() {
+// What the user names decides alone: another toolkit, found elsewhere, would be a surprise.
+Result<fs::path> find_nvcc() {
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
     auto const home = util::get_env(variable);
     if (!home || home->empty()) continue;
-    if (auto found = util::find_executable((fs::path(*home) / "bin" / "nvcc").string())) return found;
+    fs::path const nvcc = fs::path(*home) / "bin" / "nvcc";
+    if (auto found = util::find_executable(nvcc.string())) return *found;
+    return fail(Outcome::environment_error,
+                fmt::format("no nvcc: {} is {}, but {} is not there", variable, util::escape_untrusted(*home, 400),
+                            util::escape_untrusted(nvcc.string(), 400)),
+                nvcc_hints);
   }
-  if (auto found = util::find_executable("nvcc")) return found;
-  return util::find_executable("/usr/local/cuda/bin/nvcc");
+  for (const char* place : {"nvcc", "/usr/local/cuda/bin/nvcc"}) {
+    if (auto found = util::find_executable(place)) return *found;
+  }
+  return fail(Outcome::environment_error, "no nvcc: it is neither on PATH nor in /usr/local/cuda/bin", nvcc_hints);
 }
 
 fs::path cuda_home_of(const fs::path& nvcc) {
@@ -118,10 +126,7 @@ Result<Toolchain> find_toolchain(bool want_nvcc, util::Deadline deadline) {
   auto const nvcc = find_nvcc();
   if (nvcc) toolchain.cuda_home = cuda_home_of(*nvcc);
   if (!want_nvcc) return toolchain;
-  if (!nvcc) {
-    return fail(Outcome::environment_error,
-                "no nvcc: it is not in $CUDA_HOME/bin, $CUDA_PATH/bin, PATH or /usr/local/cuda/bin", nvcc_hints);
-  }
+  if (!nvcc) return fail(nvcc.error());
   auto asked = ask_compiler(*nvcc, nvcc_hints, deadline);
   if (!asked) return fail(asked.error());
   toolchain.nvcc = *asked;

@@ -138,7 +138,9 @@ std::optional<Diagnostic> parse_line(const std::string& line) {
 }
 
 // cudafe++ prints no column: it shows the source line, indented by two, and a caret under the place.
-int column_of_caret(const std::vector<std::string>& lines, std::size_t after) {
+// What it shows has its macros expanded, so that the caret counts only where the shown line is the source's own.
+int column_of_caret(const std::vector<std::string>& lines, std::size_t after, const std::string& source_line) {
+  if (lines.size() <= after + 2 || util::trim(lines[after + 1]) != util::trim(source_line)) return 0;
   static const std::regex caret(R"(^ *\^ *$)");
   for (std::size_t i = after + 1; i < lines.size() && i <= after + 2; ++i) {
     if (lines[i].size() < longest_line && std::regex_match(lines[i], caret)) {
@@ -151,14 +153,14 @@ int column_of_caret(const std::vector<std::string>& lines, std::size_t after) {
 
 }  // namespace
 
-std::vector<Diagnostic> parse_diagnostics(std::string_view output) {
+std::vector<Diagnostic> parse_diagnostics(std::string_view output, const SourceLine& source_line) {
   std::vector<Diagnostic> diagnostics;
   auto const lines = util::split_lines(output);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     auto diagnostic = parse_line(lines[i].substr(0, longest_line));
     if (!diagnostic) continue;
-    if (diagnostic->column == 0 && diagnostic->phase == "compile" && diagnostic->line > 0) {
-      diagnostic->column = column_of_caret(lines, i);
+    if (source_line && diagnostic->column == 0 && diagnostic->phase == "compile" && diagnostic->line > 0) {
+      diagnostic->column = column_of_caret(lines, i, source_line(diagnostic->file, diagnostic->line));
     }
     diagnostics.push_back(std::move(*diagnostic));
   }
@@ -185,9 +187,10 @@ std::string environment_failure(std::string_view output) {
   static const std::regex killed_nvcc(R"(^nvcc error\s*: '([^']+)' died due to signal 9.*$)");
   static const std::regex killed_linker(R"(^collect2: fatal error: ld terminated with signal 9.*$)");
   static const std::regex disk_full(
-      R"(^(?:\S*/)?(?:cc1plus|cc1|as|ld|mold|ld\.mold|ld\.lld|nvcc|ptxas|fatbinary|cudafe\+\+|cicc|\S*g\+\+|\S*clang\+\+)(?:: | (?:fatal|error)\s*: ).*No space left on device.*$)");
-  static const std::regex disk_full_writing(
-      R"(^[^:\s]+\.(?:s|o|ii|d|so): .*(?:writing|closing|write).*No space left on device$)");
+      R"(^(?:[^:\s]+(?::\d+)*: fatal error: (?:when writing output to|error writing to|error closing) \S+: No space left on device)"
+      R"(|\S+\.s: Fatal error: .*No space left on device'?)"
+      R"(|(?:ld\.)?mold: failed to write to an output file\. Disk full\?)"
+      R"(|(?:\S*/)?(?:ld|ld\.lld|ld\.bfd|fatbinary|ptxas|nvcc)(?:: | (?:fatal|error)\s*: ).*No space left on device.*)$)");
   for (auto const& whole : util::split_lines(output)) {
     std::string const line = whole.substr(0, longest_line);
     std::smatch match;
@@ -196,7 +199,7 @@ std::string environment_failure(std::string_view output) {
                          util::escape_untrusted(match[1].str()));
     }
     if (std::regex_match(line, killed_linker)) return "the system killed the linker, probably for lack of memory";
-    if (std::regex_match(line, disk_full) || std::regex_match(line, disk_full_writing)) {
+    if (std::regex_match(line, disk_full)) {
       return "the disk is full: the compiler could not write its result";
     }
   }

@@ -86,7 +86,8 @@ class JobRunner {
   void start(std::size_t index) {
     m_started[index] = true;
     ++m_count;
-    m_progress.step(fmt::format("compiling {} of {}: {}", m_count, m_jobs.size(), m_jobs[index].label));
+    std::string const count = m_jobs.size() > 1 ? fmt::format(" {} of {}", m_count, m_jobs.size()) : std::string();
+    m_progress.step(fmt::format("{}{}: {}", m_jobs[index].verb, count, m_jobs[index].label));
     auto child = exec::spawn(m_jobs[index].command());
     if (!child) {
       m_outcomes[index].error = child.error();

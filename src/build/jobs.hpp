@@ -14,7 +14,8 @@
 namespace cuda_agent::build {
 
 struct Job {
-  std::string label;                       ///< for progress: "kernels/axpby.cu"
+  std::string label;  ///< for progress and messages: "kernels/axpby.cu"
+  std::string verb = "compiling";
   std::function<exec::Command()> command;  ///< asked when the job starts, so that it can use what `after` made
   std::function<void()> succeeded;   ///< called when it has ended well, before those `after` it start; may be empty
   double timeout = 0;                ///< seconds

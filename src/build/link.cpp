@@ -112,6 +112,7 @@ class Linker {
     argv.insert(argv.end(), m_flags.begin(), m_flags.end());
     Job job;
     job.label = extension_name;
+    job.verb = "linking";
     job.timeout = m_timeout;
     job.command = [&] { return m_room.command(argv, m_output, {objects}); };
     auto const outcome = run_jobs({job}, 1, progress, deadline).front();

@@ -240,8 +240,13 @@ class ObjectBuilder {
     if (!error || rank(other) > rank(*error)) error = std::move(other);
   }
 
-  static std::vector<Diagnostic> diagnostics_of(const Unit& unit, const std::string& output) {
-    auto diagnostics = parse_diagnostics(output);
+  std::vector<Diagnostic> diagnostics_of(const Unit& unit, const std::string& output) const {
+    auto diagnostics = parse_diagnostics(output, [this](const std::string& file, int line) {
+      auto const text = fs::path(file).is_relative() ? util::read_file(m_room.source() / file, largest_source)
+                                                     : Result<std::string>(std::string());
+      auto const lines = util::split_lines(text ? *text : std::string());
+      return line >= 1 && static_cast<std::size_t>(line) <= lines.size() ? lines[line - 1] : std::string();
+    });
     for (auto& diagnostic : diagnostics) {
       if (diagnostic.file.empty()) diagnostic.file = unit.source.path;
     }

@@ -44,7 +44,7 @@ struct Compiler {
 
 struct Toolchain {
   Compiler host;                    ///< CXX, else g++, else clang++ (from PATH)
-  std::optional<Compiler> nvcc;     ///< $CUDA_HOME/bin/nvcc, $CUDA_PATH, PATH, /usr/local/cuda
+  std::optional<Compiler> nvcc;     ///< $CUDA_HOME (or $CUDA_PATH) alone when set; else PATH, /usr/local/cuda
   std::filesystem::path cuda_home;  ///< folder above bin/nvcc; set whenever nvcc is there; else empty
   std::string linker;               ///< "mold", "lld" or "" for the default
 };

@@ -1,7 +1,6 @@
 #include "build/worker_module.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -118,16 +117,6 @@ exec::Command tool_command(Flags argv, const Toolchain& toolchain, const fs::pat
   return command;
 }
 
-// Our own sources with a compiler that works: whatever goes wrong here is the installation's.
-std::optional<Error> failure_of(const std::vector<Job>& jobs, const std::vector<JobOutcome>& outcomes) {
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (outcomes[i].ok() || outcomes[i].state == JobOutcome::State::not_run) continue;
-    return explain_failure({jobs[i].label, "host", jobs[i].timeout, false}, outcomes[i],
-                           parse_diagnostics(outcomes[i].output));
-  }
-  return std::nullopt;
-}
-
 class ModuleBuild {
  public:
   ModuleBuild(const WorkerSources& sources, const fs::path& folder, const fs::path& work, const Toolchain& toolchain,
@@ -135,43 +124,47 @@ class ModuleBuild {
       : m_sources(sources), m_folder(folder), m_work(work), m_toolchain(toolchain), m_interpreter(interpreter) {}
 
   std::optional<Error> run(util::Progress& progress, util::Deadline deadline) {
-    std::vector<Job> const compiles = compile_jobs();
-    auto const cores = static_cast<int>(std::thread::hardware_concurrency());
-    if (auto error = failure_of(compiles, run_jobs(compiles, cores, progress, deadline))) return error;
-    std::vector<Job> const link = {link_job()};
-    if (auto error = failure_of(link, run_jobs(link, 1, progress, deadline))) return error;
+    if (auto written = write_unit(); !written) return written.error();
+    for (auto const& job : {compile_job(), link_job()}) {
+      auto const outcome = run_jobs({job}, 1, progress, deadline).front();
+      if (outcome.ok()) continue;
+      // Our own sources with a compiler that works: whatever goes wrong here is the installation's.
+      return explain_failure({job.label, "host", job.timeout, false}, outcome, parse_diagnostics(outcome.output));
+    }
     return copy_python();
   }
 
  private:
-  fs::path object_of(const fs::path& source) const { return m_work / (source.filename().string() + ".o"); }
+  // All sources as one translation unit: most of the time goes into torch's headers, which are then read once.
+  Result<void> write_unit() const {
+    std::string text;
+    for (auto const& source : m_sources.compiled) text += fmt::format("#include \"{}\"\n", source.filename().string());
+    return util::write_file(m_work / "worker.cpp", text);
+  }
 
-  std::vector<Job> compile_jobs() const {
-    std::vector<Job> jobs;
-    for (auto const& source : m_sources.compiled) {
-      Flags argv = {m_toolchain.host.executable.string()};
-      auto const flags = compile_flags(m_toolchain, m_interpreter, m_folder);
-      argv.insert(argv.end(), flags.begin(), flags.end());
-      for (auto const& word : {std::string("-c"), source.string(), std::string("-o"), object_of(source).string()}) {
-        argv.push_back(word);
-      }
-      jobs.push_back(make_job("worker module: " + source.filename().string(), std::move(argv)));
+  Job compile_job() const {
+    Flags argv = {m_toolchain.host.executable.string()};
+    auto const flags = compile_flags(m_toolchain, m_interpreter, m_folder);
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    for (auto const& word :
+         {std::string("-c"), (m_work / "worker.cpp").string(), std::string("-o"), (m_work / "worker.o").string()}) {
+      argv.push_back(word);
     }
-    return jobs;
+    return make_job("compiling", std::move(argv));
   }
 
   Job link_job() const {
-    Flags argv = {m_toolchain.host.executable.string(), "-o",
-                  (m_work / "module" / module_name(m_interpreter)).string()};
-    for (auto const& source : m_sources.compiled) argv.push_back(object_of(source).string());
+    Flags argv = {m_toolchain.host.executable.string(), "-o", (m_work / "module" / module_name(m_interpreter)).string(),
+                  (m_work / "worker.o").string()};
     auto const flags = module_link_flags(m_toolchain, m_interpreter);
     argv.insert(argv.end(), flags.begin(), flags.end());
-    return make_job("worker module: link", std::move(argv));
+    return make_job("linking", std::move(argv));
   }
 
-  Job make_job(const std::string& label, Flags argv) const {
+  Job make_job(const std::string& verb, Flags argv) const {
     Job job;
-    job.label = label;
+    job.label = "worker module";
+    job.verb = verb;
     job.timeout = seconds_a_file;
     job.command = [this, argv = std::move(argv)] { return tool_command(argv, m_toolchain, m_work); };
     return job;
@@ -218,7 +211,7 @@ Result<fs::path> build_into(const WorkerSources& sources, const fs::path& folder
   auto const work = util::TemporaryFolder::make(fs::absolute(destination), ".build-");
   if (!work) return fail(work.error());
   if (auto made = util::make_folders(work->path() / "module"); !made) return fail(made.error());
-  progress.note(fmt::format("building the worker module for Python {} and torch {} (once, some 15 seconds)",
+  progress.note(fmt::format("building the worker module for Python {} and torch {} (once; some 20 seconds)",
                             interpreter.python_version, interpreter.torch_version));
   if (auto error = ModuleBuild(sources, folder, work->path(), toolchain, interpreter).run(progress, deadline)) {
     return fail(*error);
