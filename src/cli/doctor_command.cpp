@@ -38,7 +38,6 @@ struct Finding {
 struct Diagnosis {
   std::vector<Finding> findings;
   bool cpu = false;    ///< candidates can be judged on the CPU
-  bool cuda = false;   ///< a GPU, its driver and nvcc are there
   bool build = false;  ///< CUDA can be compiled
 };
 
@@ -82,7 +81,11 @@ Finding look_at_gpu(const GpuProbe& probe) {
         probe.problem,
         {"kernels can be compiled for a GPU here (compile --arch 90a) and are judged by their C++ twins on the CPU"}};
   }
-  return {"gpu", true, fmt::format("{}; driver for CUDA {}", util::join(probe.gpus, ", "), probe.driver_version), {}};
+  return {"gpu",
+          true,
+          fmt::format("{}; driver for CUDA {}; this version compiles for it and judges on the CPU",
+                      util::join(probe.gpus, ", "), probe.driver_version),
+          {}};
 }
 
 Finding look_at_sandbox() {
@@ -141,14 +144,12 @@ Diagnosis diagnose(const DoctorOptions& options, util::Progress& progress) {
                         look_at_workspace(options.workspace)};
   diagnosis.cpu = installation && python && host;
   diagnosis.build = installation && python && cuda && cuda->nvcc;
-  diagnosis.cuda = diagnosis.build && !gpus.gpus.empty();
   return diagnosis;
 }
 
 std::string summary(const Diagnosis& diagnosis) {
   if (!diagnosis.cpu) return "no candidate can be judged on this machine until what is missing is there";
-  if (diagnosis.cuda) return "--device auto judges on the GPU";
-  return fmt::format("--device auto judges on the CPU; CUDA {} be compiled", diagnosis.build ? "can" : "cannot");
+  return fmt::format("--device auto judges on the CPU; CUDA {} be compiled here", diagnosis.build ? "can" : "cannot");
 }
 
 nlohmann::json as_json(const Diagnosis& diagnosis, int code) {
@@ -160,14 +161,14 @@ nlohmann::json as_json(const Diagnosis& diagnosis, int code) {
                         {"hints", finding.hints}});
   }
   nlohmann::json device;
-  if (diagnosis.cpu) device = diagnosis.cuda ? "cuda" : "cpu";
+  if (diagnosis.cpu) device = "cpu";
   return {{"schema", "cuda-agent/doctor/1"},
           {"version", version()},
           {"exit_code", code},
           {"message", summary(diagnosis)},
           {"device", device},
           {"can_judge_cpu", diagnosis.cpu},
-          {"can_judge_cuda", diagnosis.cuda},
+          {"can_judge_cuda", false},
           {"can_compile_cuda", diagnosis.build},
           {"findings", findings}};
 }

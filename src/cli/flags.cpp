@@ -153,7 +153,7 @@ void add_check_flags(CLI::App& command, judge::Options& options) {
   command
       .add_option("--trials", options.trials,
                   fmt::format("Random inputs to check the candidate on [default: {}]", options.trials))
-      ->check(whole_number_between(1, 1000))
+      ->transform(whole_number_between(1, 1000))
       ->option_text("N");
   auto const is_seed = validator([](std::string& text) {
     return whole_number<std::uint64_t>(text) ? std::string()

@@ -14,7 +14,8 @@ namespace cuda_agent::cli {
 CLI::Validator number_between(double low, double high);
 /// A finite number, `low` < x <= `high`.
 CLI::Validator number_above(double low, double high);
-/// A decimal whole number, `low` <= x <= `high`.
+/// A decimal whole number, `low` <= x <= `high`. Give it to `transform`: it takes leading zeros away, which CLI11 would
+/// read as octal.
 CLI::Validator whole_number_between(long long low, long long high);
 /// One of a few words; a near miss is answered with "did you mean".
 CLI::Validator one_of(std::vector<std::string> words);
