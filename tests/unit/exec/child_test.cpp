@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "exec/descendants.hpp"
 #include "shell.hpp"
 #include "util/fd.hpp"
 #include "util/files.hpp"
@@ -361,6 +362,8 @@ TEST(Child, DiesWithTheProcessThatStartedIt) {
   ASSERT_EQ(::read(ends[0], &orphan, sizeof orphan), static_cast<ssize_t>(sizeof orphan));
   ASSERT_GT(orphan, 0);
   ASSERT_EQ(::waitpid(supervisor, nullptr, 0), supervisor);
+  EXPECT_TRUE(wait_for_end(orphan, soon())) << "it lives on";
+  ::kill(orphan, SIGTERM);
   int status = 0;
   ASSERT_EQ(::waitpid(orphan, &status, 0), orphan);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
