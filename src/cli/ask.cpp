@@ -162,6 +162,22 @@ class Ask {
   double m_waited = 0;
 };
 
+/// What to do after a pass, when the judge has nothing better to say.
+std::string next_step(const Verdict& verdict, const AskOptions& options) {
+  auto const where = options.workspace == "." ? std::string() : " " + options.workspace;
+  switch (options.judge.stage) {
+    case judge::Stage::compile:
+      return fmt::format("cuda-agent verify{} checks the candidate against the reference", where);
+    case judge::Stage::verify:
+      return fmt::format("cuda-agent run{} times it as well and gives the reward", where);
+    case judge::Stage::profile:
+    case judge::Stage::run:
+      break;
+  }
+  auto const best = verdict.reward.value.value_or(3) >= 3;
+  return best ? std::string() : "make the candidate faster and run this again: -v shows what was built and measured";
+}
+
 std::string rendered(const Verdict& verdict, const Ask& ask, const AskOptions& options, const Console& console) {
   if (options.output.json) return report::render_json(verdict) + "\n";
   report::TextStyle style;
@@ -176,7 +192,11 @@ std::string rendered(const Verdict& verdict, const Ask& ask, const AskOptions& o
 int run_ask(const AskOptions& options, Console& console) {
   Ask ask(options);
   auto progress = make_progress(console, verbosity(options.output));
-  auto const verdict = ask.answer(*progress);
+  auto verdict = ask.answer(*progress);
+  if (auto const next = next_step(verdict, options);
+      verdict.outcome == Outcome::pass && verdict.hints.empty() && !next.empty()) {
+    verdict.hints.push_back(next);
+  }
   progress.reset();  // clears its line before the report
   if (auto const recorded = ask.record(verdict); !recorded) {
     console.err << "cuda-agent: warning: the verdict is not in the history: " << recorded.error().message << '\n';

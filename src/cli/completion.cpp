@@ -45,7 +45,7 @@ Flag flag_of(const CLI::Option& option) {
   auto const& text = option.get_description();
   flag.description = util::trim(text.substr(0, text.find(" [default")));
   flag.words = alternatives(option.get_option_text());
-  flag.takes_value = option.get_type_size() != 0;
+  flag.takes_value = !util::trim(option.get_option_text()).empty();
   flag.takes_file = option.get_option_text() == "FILE";
   return flag;
 }

@@ -103,11 +103,14 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 void add_output_flags(CLI::App& command, OutputOptions& options) {
   command.add_flag("--json", options.json, "Print one JSON object on standard output, also on failure");
   auto* const verbose = command.add_flag("-v,--verbose", options.verbose, "Show everything that is known");
-  command.add_flag("-q,--quiet", options.quiet, "No progress; the result only")->excludes(verbose);
+  auto* const quiet = command.add_flag("-q,--quiet", options.quiet, "No progress; the result only; not with -v");
+  quiet->excludes(verbose);
+  // Else help would say it in CLI11's own words, in both lines.
+  for (auto* const flag : {verbose, quiet}) flag->option_text(" ");
 }
 
 void add_workspace(CLI::App& command, std::string& folder) {
-  command.add_option("workspace", folder, "The workspace folder [default: the current folder]")->option_text("");
+  command.add_option("workspace", folder, "The workspace folder [default: the current folder]")->option_text("FOLDER");
 }
 
 void add_python_flag(CLI::App& command, std::string& python) {

@@ -120,7 +120,8 @@ int run_init(const InitOptions& options, Console& console) {
 void setup_init(CLI::App& app, Action& action) {
   auto options = std::make_shared<InitOptions>();
   auto* const command = add_command(app, "init", "Make a workspace: the example, or a skeleton for a task");
-  command->add_option("folder", options->folder, "Where to make it [default: the current folder]")->option_text("");
+  command->add_option("folder", options->folder, "Where to make it [default: the current folder]")
+      ->option_text("FOLDER");
   command
       ->add_option("--task", options->task,
                    "A KernelBench-style model.py to write a skeleton for [default: copy the example]")

@@ -252,7 +252,8 @@ class TextReport {
 
   void reward() {
     auto const& reward = m_verdict.reward;
-    if (!reward.value && reward.reason.empty()) return;
+    // Only `run` was asked for one, so only there its absence is news.
+    if (!reward.value && (reward.reason.empty() || m_verdict.command != "run")) return;
     auto const value = reward.value ? std::to_string(*reward.value) : std::string("none");
     auto const* const state = !reward.value ? "" : reward.final ? " (final)" : " (provisional)";
     auto const colour = !reward.value ? Colour::plain : *reward.value > 0 ? Colour::good : Colour::bad;
