@@ -16,6 +16,22 @@ namespace {
 constexpr int max_depth = 40;
 constexpr std::uint64_t alignment = 256;
 
+/// The same shape without gaps or repeats, for its size alone. Strides that overflow become huge, which the check of
+/// the extent then refuses.
+device::TensorLayout dense_strides(const device::TensorLayout& layout) {
+  device::TensorLayout dense = layout;
+  dense.stride.assign(layout.shape.size(), 1);
+  dense.offset = 0;
+  std::int64_t step = 1;
+  for (std::size_t d = layout.shape.size(); d-- > 0;) {
+    dense.stride[d] = step;
+    if (__builtin_mul_overflow(step, std::max<std::int64_t>(layout.shape[d], 1), &step)) {
+      step = std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  return dense;
+}
+
 /// Parsing throws nlohmann's exceptions for anything that is not of the expected type; one catch turns them into an
 /// error, so that every step here can stay plain.
 OutputNode parse_node(const nlohmann::json& described, int depth) {
@@ -36,6 +52,10 @@ OutputNode parse_node(const nlohmann::json& described, int depth) {
     layout.shape = described.at("shape").get<std::vector<std::int64_t>>();
     layout.stride = described.at("stride").get<std::vector<std::int64_t>>();
     layout.offset = described.at("offset").get<std::uint64_t>();
+    if (auto const extent = device::extent_bytes(layout); !extent) throw std::length_error(extent.error().message);
+    if (auto const full = device::extent_bytes(dense_strides(layout)); !full) {
+      throw std::length_error(full.error().message);
+    }
     node.device = util::escape_untrusted(described.value("device", std::string()), 64);
     node.tensor = std::move(layout);
   }
@@ -231,8 +251,7 @@ std::vector<OutputLeaf> tensors_of(const OutputNode& root) {
 std::optional<std::uint64_t> bytes_in_full(const OutputNode& root) {
   std::uint64_t total = 0;
   for (OutputLeaf const& leaf : tensors_of(root)) {
-    auto const layout = device::contiguous(leaf.node->tensor->dtype, leaf.node->tensor->shape);
-    auto const bytes = device::extent_bytes(layout);
+    auto const bytes = device::extent_bytes(dense_strides(*leaf.node->tensor));
     if (!bytes || *bytes > std::numeric_limits<std::uint64_t>::max() - total - alignment) return std::nullopt;
     total += (*bytes + alignment - 1) / alignment * alignment;
   }

@@ -2,6 +2,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -19,6 +22,33 @@ tl::unexpected<Error> no_memory(std::uint64_t bytes, const char* step) {
       {"free memory on this machine, or judge a task with smaller inputs"});
 }
 
+/// Bytes that can still be had without swapping. A memfd takes pages until the machine has none left, so what cannot
+/// fit has to be refused before.
+std::uint64_t available_memory() {
+  std::ifstream info("/proc/meminfo");
+  std::string name;
+  std::uint64_t kibibytes = 0;
+  std::string unit;
+  while (info >> name >> kibibytes) {
+    std::getline(info, unit);
+    if (name == "MemAvailable:") return kibibytes * 1024;
+  }
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
+/// What must stay free for the workers themselves.
+constexpr std::uint64_t reserve = std::uint64_t{512} << 20;
+
+Result<void> must_fit(std::uint64_t bytes) {
+  std::uint64_t const available = available_memory();
+  if (bytes <= available && available - bytes >= reserve) return {};
+  return fail(Outcome::environment_error,
+              fmt::format("cannot set aside {} bytes of host memory for tensors: {} bytes are available, of which {} "
+                          "are kept free",
+                          bytes, available, reserve),
+              {"free memory on this machine, or judge a task with smaller inputs"});
+}
+
 /// A mapping of length 0 is not possible; an arena of no bytes has one page.
 std::uint64_t at_least_a_page(std::uint64_t bytes) { return bytes == 0 ? 4096 : bytes; }
 
@@ -26,6 +56,7 @@ std::uint64_t at_least_a_page(std::uint64_t bytes) { return bytes == 0 ? 4096 : 
 
 Result<std::unique_ptr<CpuArena>> CpuArena::lendable(std::uint64_t bytes) {
   bytes = at_least_a_page(bytes);
+  if (auto const fits = must_fit(bytes); !fits) return fail(fits.error());
   util::Fd fd(::memfd_create("cuda-agent-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return no_memory(bytes, "memfd_create");
   // posix_fallocate would fill the pages at once and fail here, instead of a SIGBUS later on a full machine.
@@ -43,6 +74,7 @@ Result<std::unique_ptr<CpuArena>> CpuArena::lendable(std::uint64_t bytes) {
 
 Result<std::unique_ptr<CpuArena>> CpuArena::unshared(std::uint64_t bytes) {
   bytes = at_least_a_page(bytes);
+  if (auto const fits = must_fit(bytes); !fits) return fail(fits.error());
   void* const base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   if (base == MAP_FAILED) return no_memory(bytes, "mmap");
   return std::unique_ptr<CpuArena>(new CpuArena(util::Fd(), static_cast<std::byte*>(base), bytes));
