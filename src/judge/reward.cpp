@@ -24,7 +24,7 @@ bool is_faster(const std::optional<Interval>& ratio, RewardOn on) {
   return ratio.has_value() && deciding(*ratio, on) > faster_than;
 }
 
-/// "1.31× eager (low end 1.28)". Three decimals where two would hide on which side of the bar it is.
+/// "1.31× eager (low end 1.28)". Four decimals near the bar, where two would hide on which side of the bar it is.
 std::string describe(const Interval& ratio, std::string_view baseline, RewardOn on) {
   const bool close = deciding(ratio, on) > 1.04 && deciding(ratio, on) < 1.07;
   const int digits = close ? 4 : 2;
