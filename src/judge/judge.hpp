@@ -28,6 +28,7 @@ struct Options {
   std::filesystem::path python;  ///< empty = found (build::find_interpreter)
   std::string architecture;      ///< --arch
   double timeout = 600;          ///< seconds for the whole ask
+  double compile_timeout = 120;  ///< seconds one compiler may take
   double call_timeout = 60;      ///< seconds one forward of the candidate may take, and its import
   int trials = 5;
   std::optional<std::uint64_t> seed;  ///< replays; no reward
@@ -38,7 +39,7 @@ struct Options {
   Baseline baseline = Baseline::both;
   std::string compile_mode = "default";
   std::optional<double> require_speedup;
-  int threads = 0;  ///< CPU threads of every worker; 0 = one per core
+  int threads = 0;  ///< CPU threads of every worker; 0 = one less than there are cores
 };
 
 /// Where the installation keeps what the judge needs at run time.

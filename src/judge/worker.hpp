@@ -29,7 +29,7 @@ struct WorkerSetup {
   std::filesystem::path folder;         ///< model.py of the task, or the candidate's files; read-only inside
   std::filesystem::path cache;          ///< reference only: writable, keeps what torch.compile made
   std::string device = "cpu";
-  int threads = 0;  ///< 0 = one per core
+  int threads = 0;  ///< 0 = one per core that models may use: all but one
 };
 
 class Worker final : public device::Peer {

@@ -1,8 +1,9 @@
 #include "judge/worker_command.hpp"
 
-#include <thread>
+#include <vector>
 
 #include <nlohmann/json.hpp>
+#include <sched.h>
 
 #include "util/environment.hpp"
 
@@ -11,6 +12,29 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* home_inside = "/tmp/home";
+
+/// The processors that this process may use.
+std::vector<int> allowed_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  std::vector<int> processors;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &set)) processors.push_back(i);
+  }
+  return processors;
+}
+
+/// What a model runs on: every processor but one, which stays free for the supervisor and the system. Without it a
+/// parallel region waits for whatever else the machine does, and times spread by a factor.
+std::vector<int> processors_for_models(int threads) {
+  std::vector<int> processors = allowed_processors();
+  if (processors.size() > 1) processors.pop_back();
+  if (threads > 0 && processors.size() > static_cast<std::size_t>(threads)) {
+    processors.resize(static_cast<std::size_t>(threads));
+  }
+  return processors;
+}
 
 /// What the interpreter needs to run as it does outside, read-only.
 void bind_interpreter(const build::Interpreter& interpreter, exec::SandboxPlan& plan) {
@@ -59,11 +83,13 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
   fs::path const module_inside = boxed ? fs::path("/cuda-agent") : setup.module_folder;
   fs::path const cache_inside = boxed ? fs::path("/cache") : setup.cache;
 
+  std::vector<int> const processors = processors_for_models(setup.threads);
   nlohmann::json config = {
       {"fd", worker_channel_fd},
       {"role", reference ? "reference" : "candidate"},
       {"device", setup.device},
-      {"threads", setup.threads > 0 ? setup.threads : static_cast<int>(std::thread::hardware_concurrency())},
+      {"threads", setup.threads > 0 ? static_cast<std::size_t>(setup.threads) : processors.size()},
+      {"processors", processors},
       {"module", module_inside.string()},
       {"paths", nlohmann::json::array()},
   };
