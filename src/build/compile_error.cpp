@@ -27,7 +27,8 @@ Error timed_out(const ToolFailure& failure, const JobOutcome& outcome) {
                         outcome.seconds)
           : fmt::format("{} took longer than {:.0f} seconds and was stopped", name_of(failure), failure.timeout),
       {"Look for templates that instantiate themselves deeply, or for very large unrolled loops.",
-       "Split the file: several smaller files are compiled side by side."},
+       "Split the file: several smaller files are compiled side by side.",
+       "A file that needs longer needs more than the default: --compile-timeout SECONDS."},
       util::escape_untrusted(outcome.output, longest_detail));
   error.fault = failure.is_candidate ? Fault::candidate : Fault::environment;
   return error;

@@ -84,9 +84,14 @@ std::optional<Diagnostic> driver_line(const std::string& line) {
   static const std::regex nvcc(R"(^nvcc (fatal|error|warning)\s*: (.*)$)");
   static const std::regex host(
       R"(^(?:\S*(?:g\+\+|gcc|clang|clang\+\+|c\+\+)[-.\d]*|cc1plus|cc1): (fatal error|error|warning): (.*)$)");
+  static const std::regex memory(
+      R"(^(?:cc1plus|cc1|\S*g\+\+[-.\d]*): (out of memory .*)$|^(virtual memory exhausted: .*)$)");
   std::smatch match;
   if (std::regex_match(line, match, nvcc)) return make("", 0, 0, plain_severity(match[1]), match[2], "compile");
   if (std::regex_match(line, match, host)) return make("", 0, 0, plain_severity(match[1]), match[2], "compile");
+  if (std::regex_match(line, match, memory)) {
+    return make("", 0, 0, "error", match[1].matched ? match[1].str() : match[2].str(), "compile");
+  }
   return std::nullopt;
 }
 
