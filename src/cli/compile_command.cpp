@@ -13,7 +13,7 @@ void setup_compile(CLI::App& app, Action& action) {
   add_workspace(*command, options->workspace);
   add_build_flags(*command, options->judge);
   add_device_flags(*command, options->judge);
-  add_timeout_flag(*command, options->judge.timeout);
+  add_time_limits(*command, options->judge);
   add_output_flags(*command, options->output);
   command->callback([options, command, &action] {
     // An architecture is a GPU's.

@@ -129,6 +129,15 @@ void add_timeout_flag(CLI::App& command, double& seconds) {
       ->option_text("SECONDS");
 }
 
+void add_time_limits(CLI::App& command, judge::Options& options) {
+  add_timeout_flag(command, options.timeout);
+  command
+      .add_option("--compile-timeout", options.compile_timeout,
+                  fmt::format("Time limit of one compiler, in seconds [default: {}]", options.compile_timeout))
+      ->check(number_above(0, 86400))
+      ->option_text("SECONDS");
+}
+
 void add_device_flags(CLI::App& command, judge::Options& options) {
   add_choice<judge::Device>(
       command, "--device", options.device,

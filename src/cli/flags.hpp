@@ -27,6 +27,8 @@ void add_output_flags(CLI::App& command, OutputOptions& options);
 void add_workspace(CLI::App& command, std::string& folder);
 void add_python_flag(CLI::App& command, std::string& python);
 void add_timeout_flag(CLI::App& command, double& seconds);
+/// --timeout, --compile-timeout.
+void add_time_limits(CLI::App& command, judge::Options& options);
 /// --device, --gpu, --python.
 void add_device_flags(CLI::App& command, judge::Options& options);
 /// --arch.

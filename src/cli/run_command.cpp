@@ -15,7 +15,7 @@ void setup_run(CLI::App& app, Action& action) {
   add_check_flags(*command, options->judge);
   add_speed_flags(*command, options->judge);
   add_device_flags(*command, options->judge);
-  add_timeout_flag(*command, options->judge.timeout);
+  add_time_limits(*command, options->judge);
   add_output_flags(*command, options->output);
   command->callback(
       [options, &action] { action = [options](Console& console) { return run_ask(*options, console); }; });

@@ -194,6 +194,7 @@ class Judgement {
     request.output = m_scratch / "built";
     request.target = m_target;
     request.architecture = m_options.architecture;
+    request.object_timeout = m_options.compile_timeout;
     auto built = build::build_extension(request, m_toolchain, m_interpreter, m_cache, m_progress, m_deadline);
     built.report.extension_path = built.error ? "" : built.extension.string();
     m_verdict.build = std::move(built.report);

@@ -76,6 +76,12 @@ Result<nlohmann::json> Worker::ready(util::Deadline deadline) {
   auto message = m_channel.receive(message_limit, deadline, *m_child);
   if (!message) {
     if (message.error().outcome == Outcome::interrupted) return fail(message.error());
+    if (message.error().outcome == Outcome::timeout) {
+      Error late(Outcome::timeout, fmt::format("the time limit passed while {} was starting", name_of(m_role)),
+                 {"a slow or busy machine needs more time: --timeout SECONDS"});
+      late.fault = Fault::environment;
+      return fail(std::move(late));
+    }
     return fail(Outcome::environment_error,
                 fmt::format("{} did not come up: {}", name_of(m_role), message.error().message),
                 {"`cuda-agent doctor` shows what this machine lacks"}, util::escape_untrusted(printed()));
