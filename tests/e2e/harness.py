@@ -1,8 +1,10 @@
 """What the end-to-end tests share: running the binary as a user would, and making workspaces to run it on."""
 
 import ctypes
+import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -15,7 +17,7 @@ TASKS = REPOSITORY / "tests" / "tasks"
 BINARY = Path(os.environ.get("CUDA_AGENT_BINARY", REPOSITORY / "build" / "src" / "cuda-agent"))
 
 # One cache for all test files, so that the precompiled header is built once.
-CACHE = BINARY.resolve().parent.parent / "e2e-cache"
+CACHE = Path(os.environ.get("CUDA_AGENT_CACHE", BINARY.resolve().parent.parent / "e2e-cache"))
 
 # Inherited variables that would change what is tested.
 UNWANTED = ("CUDA_AGENT", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CXX", "NO_COLOR", "TORCH_CUDA_ARCH_LIST")
@@ -109,6 +111,25 @@ def left_running(within=5.0):
         time.sleep(0.05)
 
 
+def lock_is_free(workspace):
+    """True when no process holds the workspace's lock."""
+    lock = Path(workspace) / ".cuda-agent" / "lock"
+    if not lock.exists():
+        return True
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def left_in_scratch(workspace):
+    """What asks have left in the workspace's scratch folder: nothing, once they have ended."""
+    scratch = Path(workspace) / ".cuda-agent" / "tmp"
+    return sorted(path.name for path in scratch.iterdir()) if scratch.is_dir() else []
+
+
 def copy_example(into, *, model=None, model_new=None, kernels=None):
     """A copy of the example workspace, with files replaced; a kernel of None is removed."""
     ignored = shutil.ignore_patterns(".cuda-agent", "__pycache__", "cuda_extension.so", ".agents", ".claude")
@@ -144,3 +165,151 @@ def reference_as_candidate(model, into):
     (into / "kernels").mkdir()
     (into / "kernels" / "nothing_binding.cpp").write_text(NOTHING_BINDING)
     return into
+
+
+# A task that takes no time: all of an ask's seconds are those of starting it.
+TINY_MODEL = """import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, scale: float):
+        super().__init__()
+        self.scale = scale
+        self.weight = nn.Parameter(torch.rand(64))
+
+    def forward(self, x):
+        return torch.relu(x) * self.scale * self.weight
+
+
+def get_inputs():
+    return [torch.randn(64, 64)]
+
+
+def get_init_inputs():
+    return [2.0]
+"""
+
+# Right with mode 0. The other modes go wrong in C++; they share one source so that it is compiled once.
+TINY_KERNEL = """#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+extern "C" void tiny_run(float* out, const float* x, const float* weight, float scale, std::int64_t rows,
+                         std::int64_t columns, std::int64_t mode) {
+  if (mode == 1) *reinterpret_cast<volatile int*>(16) = 1;
+  if (mode == 2) std::abort();
+  if (mode == 3) std::exit(0);
+  if (mode == 4) {
+    for (volatile int forever = 1; forever != 0;) {
+    }
+  }
+  if (mode == 5) {
+    std::string const line(99, 'x');
+    for (int i = 0; i < 1000 * 1000; ++i) std::puts(line.c_str());
+  }
+  if (mode == 6) std::fputs("\\033[2J\\033]0;owned\\007\\033[31mred\\r", stdout);
+  if (mode == 7) std::fwrite("\\xff\\xfe\\x00", 1, 3, stdout);
+  std::fflush(stdout);
+  std::int64_t const count = rows * columns;
+  for (std::int64_t i = 0; i < count; ++i) out[i] = (x[i] > 0 ? x[i] : 0) * scale * weight[i % columns];
+  if (mode == 8) out[count - 1] += 1;
+  if (mode == 9) out[count / 2] = std::nanf("");
+  // Steps of a fixed size until the first value is passed: ends at once for small values only.
+  if (mode == 10) {
+    for (volatile float at = 0; at < x[0]; at = at + 1e-3F) {
+    }
+  }
+}
+"""
+
+TINY_BINDING = """#include <cstdint>
+
+#include <torch/csrc/utils/pybind.h>
+#include <torch/types.h>
+
+#include "../binding_registry.h"
+
+extern "C" void tiny_run(float* out, const float* x, const float* weight, float scale, std::int64_t rows,
+                         std::int64_t columns, std::int64_t mode);
+
+static torch::Tensor tiny(const torch::Tensor& x, const torch::Tensor& weight, double scale, std::int64_t mode) {
+  TORCH_CHECK(mode != 11, "tiny: mode 11 is refused");
+  torch::Tensor out = torch::empty_like(x);
+  tiny_run(out.data_ptr<float>(), x.data_ptr<float>(), weight.data_ptr<float>(), static_cast<float>(scale), x.size(0),
+           x.size(1), mode);
+  return out;
+}
+
+static void bind_tiny(pybind11::module& m) { m.def("tiny", &tiny); }
+REGISTER_BINDING(tiny, bind_tiny);
+"""
+
+TINY_MODEL_NEW = """import torch
+import torch.nn as nn
+
+import cuda_extension
+
+
+class ModelNew(nn.Module):
+    def __init__(self, scale: float):
+        super().__init__()
+        self.scale = scale
+        self.weight = nn.Parameter(torch.rand(64))
+
+    def forward(self, x):
+        return FORWARD
+"""
+
+TINY_FORWARD = "cuda_extension.tiny(x, self.weight, self.scale, 0)"
+
+
+def tiny_candidate(forward=TINY_FORWARD):
+    """model_new.py of the tiny task: what its forward returns, as an expression of `self` and `x`."""
+    return TINY_MODEL_NEW.replace("FORWARD", forward)
+
+
+def tiny_mode(mode):
+    """model_new.py of the tiny task, with the kernel in one of its modes."""
+    return tiny_candidate(TINY_FORWARD.replace(", 0)", f", {mode})"))
+
+
+def tiny_workspace(into, *, model=TINY_MODEL, model_new=None, kernel=TINY_KERNEL, binding=TINY_BINDING):
+    """A workspace for the tiny task; right unless told otherwise. Without `kernel` or `binding` the file is absent."""
+    (into / "kernels").mkdir(parents=True, exist_ok=True)
+    (into / "model.py").write_text(model)
+    (into / "model_new.py").write_text(model_new or tiny_candidate())
+    for name, text in (("tiny_cpu.cpp", kernel), ("tiny_binding.cpp", binding)):
+        if text is not None:
+            (into / "kernels" / name).write_text(text)
+    return into
+
+
+def nothing_left(workspace):
+    """After an ask: no process, no lock, no scratch files."""
+    assert left_running() == []
+    assert lock_is_free(workspace)
+    assert left_in_scratch(workspace) == []
+
+
+def passes(workspace, *arguments, **options):
+    """The next good ask on a workspace of the tiny task is right, whatever the last one was."""
+    (workspace / "model_new.py").write_text(tiny_candidate())
+    answer = judged("verify", workspace, "--trials", "1", *arguments, **options)
+    assert answer.code == 0, str(answer)
+    assert answer.verdict["outcome"] == "pass"
+    assert answer.verdict["correctness"]["passed"] == 1
+    nothing_left(workspace)
+
+
+def wait_for_line(process, text):
+    """Reads the standard error of a command of `start` (with bufsize=0) until a line matches a regular expression."""
+    lines = []
+    while line := process.stderr.readline().decode():
+        lines.append(line)
+        if re.search(text, line):
+            return lines
+    raise AssertionError(f"ended without saying '{text}':\n" + "".join(lines))
