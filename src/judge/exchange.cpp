@@ -134,11 +134,7 @@ Result<void> Exchange::draw(std::uint64_t seed, int calls) {
   auto copied = m_backend.copy({{m_reference.loan.arena(drawing_arena), 0, total}, {m_private_inputs.get(), 0, total}});
   if (!copied) return copied;
   if (auto bound = bind(m_reference); !bound) return bound;
-  if (m_candidate) {
-    m_candidate->loan.worker().resume();
-    return bind(*m_candidate);
-  }
-  return {};
+  return m_candidate ? bind(*m_candidate) : Result<void>();
 }
 
 void Exchange::drop_kept() {
@@ -218,7 +214,7 @@ Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_vie
     auto result = timed(here, std::string(to_string(arm)), kept.get(), deadline, during);
     if (!result) return fail(result.error());
     auto reply = worker.checked_reply(result->reply, during);
-    if (arm == Arm::candidate) worker.stop();
+    worker.stop();
     if (!reply) return fail(reply.error());
 
     ArmCall made;
@@ -265,7 +261,6 @@ Result<double> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadli
     std::string dtype(device::to_string(leaf.node->tensor->dtype));
     tensors.push_back({{"dtype", dtype}, {"shape", leaf.node->tensor->shape}});
   }
-  here.loan.worker().resume();
   if (std::string text = tensors.dump(); here.null_like != text) {
     auto done = here.loan.worker().request({{"op", "null"}, {"tensors", tensors}}, {}, deadline, "preparing null");
     if (!done) return fail(done.error());
@@ -277,7 +272,9 @@ Result<double> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadli
     if (!arena) return fail(arena.error());
     m_null_kept = std::move(*arena);
   }
+  here.loan.worker().resume();
   auto result = timed(here, "null", m_null_kept.get(), deadline, "timing an empty call");
+  here.loan.worker().stop();
   if (!result) return fail(result.error());
   auto reply = here.loan.worker().checked_reply(result->reply, "timing an empty call");
   if (!reply) return fail(reply.error());
@@ -322,7 +319,6 @@ Result<int> Exchange::hand_over(const nlohmann::json& request, std::uint64_t byt
     if (!target) return fail(target.error());
     auto copied = m_backend.copy({{m_reference.loan.arena(handed_arena), 0, bytes}, {target->get(), 0, bytes}});
     if (!copied) return fail(copied.error());
-    m_candidate->loan.worker().resume();
     if (auto lent = m_candidate->loan.lend(handed_arena, std::move(*target), m_limit); !lent) return fail(lent.error());
     if (auto taken = m_reference.loan.take_back(handed_arena, m_limit); !taken) return fail(taken.error());
   }

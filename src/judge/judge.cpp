@@ -162,6 +162,7 @@ class Judgement {
     setup.module_folder = *module;
     setup.device = m_backend->name();
     setup.threads = m_options.threads;
+    setup.ask = m_deadline;
     setup.folder = task;
     setup.cache = kept;
     auto reference = Worker::start(setup);
@@ -288,7 +289,6 @@ class Judgement {
                                     {"arena", *arena},     {"at", 0},
                                     {"init", init},        {"signature", m_task.at("signature")},
                                     {"seed", m_seed >> 1}, {"eval", m_options.contract == Contract::cuda_agent}};
-    m_candidate->resume();
     auto loaded = m_candidate->request(message, {}, limit(), "importing model_new.py and constructing ModelNew");
     if (!loaded) return fail(loaded.error());
     if (m_options.contract == Contract::kernelbench) return {};
@@ -371,7 +371,9 @@ class Judgement {
   }
 
   void finish() {
-    if (m_candidate && m_admitted) m_verdict.candidate_output = util::escape_untrusted(m_candidate->printed());
+    // Cut where it was captured: to cut it again would leave a wrong count of what was left out.
+    constexpr std::size_t whole = std::size_t{1} << 20;
+    if (m_candidate && m_admitted) m_verdict.candidate_output = util::escape_untrusted(m_candidate->printed(), whole);
     m_verdict.protections.push_back(
         {"fresh_inputs", true, "inputs are drawn anew for every call, after the candidate is loaded"});
     m_verdict.protections.push_back(

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "judge/worker_command.hpp"
 #include "util/json.hpp"
@@ -60,12 +62,13 @@ Result<std::unique_ptr<Worker>> Worker::start(const WorkerSetup& setup) {
   auto child = exec::spawn(made.command);
   if (!child) return fail(child.error());
   return std::unique_ptr<Worker>(
-      new Worker(setup.role, std::move(pair->first), std::move(*child), std::move(made.folder_inside)));
+      new Worker(setup, std::move(pair->first), std::move(*child), std::move(made.folder_inside)));
 }
 
-Worker::Worker(Role role, exec::Channel channel, std::unique_ptr<exec::Child> child,
+Worker::Worker(const WorkerSetup& setup, exec::Channel channel, std::unique_ptr<exec::Child> child,
                std::filesystem::path folder_inside)
-    : m_role(role),
+    : m_role(setup.role),
+      m_ask(setup.ask),
       m_channel(std::move(channel)),
       m_child(std::move(child)),
       m_folder_inside(std::move(folder_inside)) {}
@@ -86,7 +89,8 @@ Result<nlohmann::json> Worker::ready(util::Deadline deadline) {
                 fmt::format("{} did not come up: {}", name_of(m_role), message.error().message),
                 {"`cuda-agent doctor` shows what this machine lacks"}, util::escape_untrusted(printed()));
   }
-  m_process = message->sender;
+  m_process = util::Fd(static_cast<int>(::syscall(SYS_pidfd_open, message->sender, 0)));
+  stop();
   auto facts = util::parse_json(message->text);
   if (!facts) return fail(Outcome::environment_error, fmt::format("{} spoke no JSON", name_of(m_role)));
   return std::move(*facts);
@@ -104,7 +108,15 @@ Result<std::string> Worker::receive(util::Deadline deadline) {
 
 Result<nlohmann::json> Worker::request(const nlohmann::json& message, const std::vector<int>& descriptors,
                                        util::Deadline deadline, std::string_view during) {
-  if (auto sent = m_channel.send(message.dump(), descriptors, deadline, *m_child); !sent) {
+  resume();
+  auto reply = exchange(message.dump(), descriptors, deadline, during);
+  stop();
+  return reply;
+}
+
+Result<nlohmann::json> Worker::exchange(const std::string& text, const std::vector<int>& descriptors,
+                                        util::Deadline deadline, std::string_view during) {
+  if (auto sent = m_channel.send(text, descriptors, deadline, *m_child); !sent) {
     return fail(explained(sent.error(), during));
   }
   auto reply = receive(deadline);
@@ -126,7 +138,12 @@ Result<nlohmann::json> Worker::checked_reply(const std::string& text, std::strin
 
 Error Worker::explained(const Error& error, std::string_view during) {
   Error said = error;
-  if (error.outcome == Outcome::timeout) {
+  if (error.outcome == Outcome::timeout && m_ask.expired()) {
+    // Not the limit of this step: what came before it may have taken the time.
+    said.message = fmt::format("the time for the whole ask ran out while {}", during);
+    said.fault = Fault::environment;
+    said.hints = {"give it more time: --timeout SECONDS"};
+  } else if (error.outcome == Outcome::timeout) {
     said.message = is_candidate(m_role) ? fmt::format("time limit reached while {}", during)
                                         : fmt::format("the task's own model reached its time limit while {}", during);
     said.fault = is_candidate(m_role) ? Fault::candidate : Fault::task;
@@ -146,13 +163,13 @@ Error Worker::explained(const Error& error, std::string_view during) {
   return said;
 }
 
-void Worker::stop() {
-  if (m_process > 0) ::kill(m_process, SIGSTOP);
+void Worker::signal(int number) {
+  if (m_process) (void)::syscall(SYS_pidfd_send_signal, m_process.get(), number, nullptr, 0);
 }
 
-void Worker::resume() {
-  if (m_process > 0) ::kill(m_process, SIGCONT);
-}
+void Worker::stop() { signal(SIGSTOP); }
+
+void Worker::resume() { signal(SIGCONT); }
 
 std::string Worker::printed() {
   m_child->drain();

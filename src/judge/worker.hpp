@@ -2,6 +2,7 @@
 // when it dies. The protocol is that of src/worker/cuda_agent_worker.py.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,13 +11,13 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
-#include <sys/types.h>
 
 #include "build/toolchain.hpp"
 #include "cuda_agent/error.hpp"
 #include "device/backend.hpp"
 #include "exec/channel.hpp"
 #include "exec/child.hpp"
+#include "util/fd.hpp"
 
 namespace cuda_agent::judge {
 
@@ -30,6 +31,7 @@ struct WorkerSetup {
   std::filesystem::path cache;          ///< reference only: writable, keeps what torch.compile made
   std::string device = "cpu";
   int threads = 0;  ///< 0 = one per core that models may use: all but one
+  util::Deadline ask = util::Deadline::after(std::chrono::hours(1));  ///< when the whole ask has to end
 };
 
 class Worker final : public device::Peer {
@@ -43,6 +45,9 @@ class Worker final : public device::Peer {
 
   /// Waits until torch is imported and the device is there; gives the worker's facts. Errors: environment_error.
   Result<nlohmann::json> ready(util::Deadline deadline);
+
+  // A worker is stopped whenever it is not being asked: idle OpenMP threads spin for milliseconds after a parallel
+  // region, and would take the processors from the other worker's timed call.
 
   /// One request and its answer. `during` says in errors what was going on ("constructing ModelNew"). Errors carry the
   /// fault of the role: a reference's failures are the task's, a candidate's its own.
@@ -66,13 +71,18 @@ class Worker final : public device::Peer {
   std::string printed();
 
  private:
-  Worker(Role role, exec::Channel channel, std::unique_ptr<exec::Child> child, std::filesystem::path folder_inside);
+  Worker(const WorkerSetup& setup, exec::Channel channel, std::unique_ptr<exec::Child> child,
+         std::filesystem::path folder_inside);
+  Result<nlohmann::json> exchange(const std::string& text, const std::vector<int>& descriptors, util::Deadline deadline,
+                                  std::string_view during);
 
   Role m_role;
+  util::Deadline m_ask;
   exec::Channel m_channel;
   std::unique_ptr<exec::Child> m_child;
   std::filesystem::path m_folder_inside;
-  pid_t m_process = 0;  ///< the Python process, seen from here
+  void signal(int number);
+  util::Fd m_process;  ///< pidfd of the Python process: its number may be somebody else's once it has ended
 };
 
 }  // namespace cuda_agent::judge
