@@ -77,6 +77,7 @@ def print_failure(verdict):
         print(verdict["detail"])
     for hint in verdict.get("hints") or []:
         print(f"hint: {hint}")
-    if verdict.get("candidate_output"):
+    printed = (verdict.get("candidate") or {}).get("output")
+    if printed:
         print("The candidate printed:")
-        print(verdict["candidate_output"])
+        print(printed)

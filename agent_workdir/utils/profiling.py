@@ -29,6 +29,10 @@ def main():
         time = (arms.get(name) or {}).get("time")
         shown.append(f"{label}: {time['estimate']:.3f}us" if time else f"{label}: not measured")
     print(", ".join(shown))
+    for label, name in ARMS:
+        reason = (verdict.get("not_measured") or {}).get(f"/speed/{name}")
+        if reason:
+            print(f"{label} was not measured: {reason}")
     for ratio in speed.get("ratios") or []:
         value = ratio["ratio"]
         print(f"vs {ratio['baseline']}: {value['estimate']:.3f}x ({value['low']:.3f} to {value['high']:.3f})")

@@ -64,6 +64,7 @@ def test_profiling_says_what_was_not_measured(example):
     code, out, err = python_module(example, "utils.profiling", "--baseline", "eager")
     assert code == 0, out + err
     assert "Torch Compile: not measured" in out.splitlines()[0]
+    assert out.splitlines()[1].startswith("Torch Compile was not measured: ")
 
 
 def test_missing_binary_is_explained(example):
