@@ -25,9 +25,22 @@ struct WalkDimension {
 /// layout must not be an empty tensor.
 std::vector<WalkDimension> walk_of(const TensorLayout& layout);
 
-/// Gives out the elements in order. The caller has checked that the layout lies within the bytes.
+/// Elements in order, as the numbers they are compared as.
+template <typename Value>
+class BlockSource {
+ public:
+  BlockSource() = default;
+  BlockSource(const BlockSource&) = delete;
+  BlockSource& operator=(const BlockSource&) = delete;
+  virtual ~BlockSource() = default;
+
+  /// The next `count` elements, at most block_elements and no more than are left. Valid until the next call.
+  virtual const Value* next(std::int64_t count) = 0;
+};
+
+/// Reads stored elements. The caller has checked that the layout lies within the bytes.
 template <typename Element>
-class BlockReader {
+class BlockReader final : public BlockSource<typename Element::Value> {
  public:
   using Value = typename Element::Value;
 
@@ -44,8 +57,7 @@ class BlockReader {
     }
   }
 
-  /// The next `count` elements, at most block_elements and no more than are left. Valid until the next call.
-  const Value* next(std::int64_t count) {
+  const Value* next(std::int64_t count) override {
     if constexpr (Element::direct) {
       if (m_in_place) {
         const void* place = m_start + m_position;
@@ -60,6 +72,10 @@ class BlockReader {
       advance(run);
     }
     return m_block.data();
+  }
+
+  static std::unique_ptr<BlockSource<Value>> open(std::span<const std::byte> bytes, const TensorLayout& layout) {
+    return std::make_unique<BlockReader>(bytes, layout);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -138,15 +139,17 @@ std::int64_t back_in_row_major_order(std::int64_t flat, const std::vector<std::i
   return result;
 }
 
-/// Compares tensors whose layouts are known to be good.
-template <typename Element>
+/// Compares tensors whose layouts are known to be good. One for each type that numbers are compared as; what they are
+/// stored as is known to the readers alone, so that there are few of these.
+template <typename Value>
 class Comparison {
  public:
-  using Value = typename Element::Value;
+  using OpenReader = std::unique_ptr<BlockSource<Value>> (*)(std::span<const std::byte>, const TensorLayout&);
 
-  Comparison(std::span<const std::byte> expected, const TensorLayout& expected_layout, std::span<const std::byte> got,
-             const TensorLayout& got_layout, const CompareOptions& options)
-      : m_order(memory_order(expected_layout)),
+  Comparison(OpenReader open_reader, std::span<const std::byte> expected, const TensorLayout& expected_layout,
+             std::span<const std::byte> got, const TensorLayout& got_layout, const CompareOptions& options)
+      : m_open_reader(open_reader),
+        m_order(memory_order(expected_layout)),
         m_expected(expected),
         m_expected_layout(expected_layout),
         m_got(got),
@@ -184,12 +187,12 @@ class Comparison {
 
   template <typename Use>
   void for_each_block(const TensorLayout& expected_layout, const TensorLayout& got_layout, const Use& use) {
-    BlockReader<Element> expected(m_expected, expected_layout);
-    BlockReader<Element> got(m_got, got_layout);
+    const auto expected = m_open_reader(m_expected, expected_layout);
+    const auto got = m_open_reader(m_got, got_layout);
     for (std::int64_t first = 0; first < m_elements; first += block_elements) {
       const std::int64_t count = std::min(block_elements, m_elements - first);
-      const Value* expected_block = expected.next(count);
-      use(expected_block, got.next(count), count, first);
+      const Value* expected_block = expected->next(count);
+      use(expected_block, got->next(count), count, first);
     }
   }
 
@@ -312,6 +315,7 @@ class Comparison {
     return element_text(bytes, layout, flat).value_or("");
   }
 
+  OpenReader m_open_reader;
   std::vector<std::size_t> m_order;  // of the dimensions, in the first pass
   std::span<const std::byte> m_expected;
   const TensorLayout& m_expected_layout;
@@ -374,7 +378,8 @@ Result<CompareResult> compare(std::span<const std::byte> expected, const TensorL
     return fail(std::move(good).error());
   }
   return elements::with_element(expected_layout.dtype, [&](auto element) {
-    return Comparison<decltype(element)>(expected, expected_layout, got, got_layout, options).run();
+    using Reader = BlockReader<decltype(element)>;
+    return Comparison<typename Reader::Value>(&Reader::open, expected, expected_layout, got, got_layout, options).run();
   });
 }
 
