@@ -39,7 +39,7 @@ struct Options {
   Baseline baseline = Baseline::both;
   std::string compile_mode = "default";
   std::optional<double> require_speedup;
-  int threads = 0;  ///< CPU threads of every worker; 0 = one less than there are cores
+  int threads = 0;  ///< CPU threads of every worker; 0 = all cores but one, four at the most
 };
 
 /// Where the installation keeps what the judge needs at run time.

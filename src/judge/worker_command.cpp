@@ -1,5 +1,6 @@
 #include "judge/worker_command.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -25,14 +26,15 @@ std::vector<int> allowed_processors() {
   return processors;
 }
 
-/// What a model runs on: every processor but one, which stays free for the supervisor and the system. Without it a
-/// parallel region waits for whatever else the machine does, and times spread by a factor.
+/// What a model runs on unless --threads says otherwise: every processor but one, which stays free for the supervisor
+/// and the system, and four at the most. Every thread more is one more that a parallel region has to wait for after the
+/// worker was held: with 15 of them, times of one model spread by a factor (docs/measured.md).
 std::vector<int> processors_for_models(int threads) {
+  constexpr std::size_t most = 4;
   std::vector<int> processors = allowed_processors();
-  if (processors.size() > 1) processors.pop_back();
-  if (threads > 0 && processors.size() > static_cast<std::size_t>(threads)) {
-    processors.resize(static_cast<std::size_t>(threads));
-  }
+  std::size_t const free = processors.size() > 1 ? processors.size() - 1 : 1;
+  processors.resize(threads > 0 ? std::min(static_cast<std::size_t>(threads), processors.size())
+                                : std::min(free, most));
   return processors;
 }
 
