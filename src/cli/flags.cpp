@@ -190,6 +190,11 @@ void add_check_flags(CLI::App& command, judge::Options& options) {
       "How both models are made alike: eval mode with copied weights, or KernelBench's one seed for both");
   command.add_flag("--keep-going", options.keep_going, "Check all inputs, also after one failed");
   command
+      .add_option("--threads", options.threads,
+                  "Processor threads of every model on the CPU [default: all cores but one, 4 at the most]")
+      ->transform(whole_number_between(1, 1024))
+      ->option_text("N");
+  command
       .add_option("--call-timeout", options.call_timeout,
                   fmt::format("Time limit of one call of the candidate and of its import, in seconds [default: {}]",
                               options.call_timeout))
