@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
 #include "build/tool_environment.hpp"
 #include "exec/sandbox.hpp"
+#include "util/files.hpp"
 
 namespace cuda_agent::build {
 
@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t most_memory = 16ULL << 30U;
 constexpr std::uint64_t largest_file = 4ULL << 30U;
+constexpr std::size_t largest_copied = 64U << 20U;  // more than all of a snapshot
 const fs::path inside_source = "/cuda-agent/source";
 const fs::path inside_output = "/cuda-agent/out";
 
@@ -46,15 +47,11 @@ fs::path prefix_of(const fs::path& executable) {
 }
 
 Result<void> copy_file_to(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::create_directories(to.parent_path(), error);
-  if (!error) fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
-  if (error) {
-    return fail(Outcome::environment_error,
-                fmt::format("cannot copy {} to {}: {}", from.string(), to.string(), error.message()),
-                {"Check that the disk has space and that the installation is whole."});
-  }
-  return {};
+  // std::filesystem::copy_file would say "Input/output error" of a full disk.
+  if (auto made = util::make_folders(to.parent_path()); !made) return made;
+  auto const content = util::read_file(from, largest_copied);
+  if (!content) return fail(content.error());
+  return util::write_file(to, *content);
 }
 
 Result<void> copy_kernels(const fs::path& snapshot, const fs::path& source) {

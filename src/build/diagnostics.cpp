@@ -205,7 +205,7 @@ std::string environment_failure(std::string_view output) {
     }
     if (std::regex_match(line, killed_linker)) return "the system killed the linker, probably for lack of memory";
     if (std::regex_match(line, disk_full)) {
-      return "the disk is full: the compiler could not write its result";
+      return "disk full: the compiler could not write its result";
     }
   }
   return {};

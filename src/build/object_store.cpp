@@ -11,7 +11,6 @@
 #include "util/files.hpp"
 #include "util/hash.hpp"
 #include "util/json.hpp"
-#include "util/random.hpp"
 
 namespace cuda_agent::build {
 
@@ -21,6 +20,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::size_t largest_manifest = 64U << 20U;
+constexpr std::size_t largest_object = std::size_t{2} << 30U;
 constexpr std::size_t most_entries = 16;
 
 using Dependencies = std::vector<std::pair<std::string, std::string>>;  // path, state
@@ -64,20 +64,12 @@ std::optional<StoredObject> load(const fs::path& file, const fs::path& record_fi
 
 }  // namespace
 
+// Not with std::filesystem::copy_file: on a full disk it says "Input/output error".
 Result<void> copy_into_place(const fs::path& from, const fs::path& to) {
   if (auto made = util::make_folders(to.parent_path()); !made) return made;
-  fs::path const temporary = to.string() + fmt::format(".{:016x}", util::random_u64());
-  std::error_code error;
-  fs::copy_file(from, temporary, error);
-  if (!error) fs::rename(temporary, to, error);
-  if (!error) return {};
-  std::error_code ignored;
-  fs::remove(temporary, ignored);
-  bool const full = error == std::errc::no_space_on_device;
-  return fail(
-      Outcome::environment_error,
-      fmt::format("cannot write {}: {}", to.string(), full ? "the disk is full" : error.message()),
-      {full ? "Free some space, or point CUDA_AGENT_CACHE to another disk." : "Check the folder's permissions."});
+  auto const content = util::read_file(from, largest_object);
+  if (!content) return fail(content.error());
+  return util::write_file(to, *content);
 }
 
 const std::string& FileStates::of(const std::string& path) {
