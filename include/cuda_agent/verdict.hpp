@@ -23,9 +23,9 @@ struct Interval {
 };
 
 struct Diagnostic {
-  std::string file;  ///< relative to the workspace where it lies in it
-  int line = 0;      ///< 1-based; 0 = unknown
-  int column = 0;    ///< 1-based; 0 = unknown
+  std::string file;      ///< relative to the workspace where it lies in it
+  int line = 0;          ///< 1-based; 0 = unknown
+  int column = 0;        ///< 1-based; 0 = unknown
   std::string severity;  ///< "error", "warning", "note"
   std::string message;
   std::string phase;  ///< "compile", "assemble" (ptxas), "link"
@@ -43,15 +43,15 @@ struct KernelResources {
   std::string name;  ///< demangled
   std::string architecture;
   std::int64_t registers = 0;
-  std::int64_t spill_stores = 0;  ///< bytes
-  std::int64_t spill_loads = 0;   ///< bytes
-  std::int64_t stack_frame = 0;   ///< bytes
-  std::int64_t shared_memory = 0; ///< bytes, static
+  std::int64_t spill_stores = 0;   ///< bytes
+  std::int64_t spill_loads = 0;    ///< bytes
+  std::int64_t stack_frame = 0;    ///< bytes
+  std::int64_t shared_memory = 0;  ///< bytes, static
 };
 
 struct BuildReport {
-  std::string device;        ///< "cuda" or "cpu"
-  std::string architecture;  ///< "sm_90a"; for "cpu" the host's target, e.g. "x86_64"
+  std::string device;             ///< "cuda" or "cpu"
+  std::string architecture;       ///< "sm_90a"; for "cpu" the host's target, e.g. "x86_64"
   std::string architecture_from;  ///< "gpu", "TORCH_CUDA_ARCH_LIST", "--arch", "host"
   std::vector<BuiltObject> objects;
   std::vector<KernelResources> kernels;
@@ -80,12 +80,12 @@ struct Tolerance {
 struct Correctness {
   int trials = 0;
   int passed = 0;
-  int timed_compared = 0;  ///< timed calls whose outputs were compared as well
+  int timed_compared = 0;                       ///< timed calls whose outputs were compared as well
   std::map<std::string, Tolerance> tolerances;  ///< by dtype
   std::optional<ElementDifference> worst;
   std::optional<ElementDifference> first_mismatch;
-  double worst_rms_scaled = 0;  ///< largest |error| / RMS of its reference tensor
-  std::string mismatch;         ///< one sentence about the first failure; empty when none
+  double worst_rms_scaled = 0;     ///< largest |error| / RMS of its reference tensor
+  std::string mismatch;            ///< one sentence about the first failure; empty when none
   std::vector<std::string> seeds;  ///< 64-bit, as decimal text (JSON numbers lose bits)
 };
 
@@ -97,9 +97,9 @@ struct ArmReport {
 };
 
 struct RatioReport {
-  std::string baseline;  ///< "eager" or "compiled"
-  Interval ratio;        ///< baseline time / candidate time
-  double confidence = 0; ///< e.g. 0.995
+  std::string baseline;   ///< "eager" or "compiled"
+  Interval ratio;         ///< baseline time / candidate time
+  double confidence = 0;  ///< e.g. 0.995
 };
 
 struct Speed {

@@ -30,7 +30,7 @@ struct WorkerSetup {
   std::filesystem::path folder;         ///< model.py of the task, or the candidate's files; read-only inside
   std::filesystem::path cache;          ///< reference only: writable, keeps what torch.compile made
   std::string device = "cpu";
-  int threads = 0;  ///< 0 = all cores but one, four at the most
+  int threads = 0;                                                    ///< 0 = all cores but one, four at the most
   util::Deadline ask = util::Deadline::after(std::chrono::hours(1));  ///< when the whole ask has to end
 };
 
