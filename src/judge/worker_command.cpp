@@ -62,6 +62,10 @@ std::map<std::string, std::string> environment(const WorkerSetup& setup, const f
       {"PYTHONDONTWRITEBYTECODE", "1"},
       {"PYTHONUNBUFFERED", "1"},
       {"TORCH_SHOW_CPP_STACKTRACES", "0"},
+      // Freed memory is kept, as a caching allocator does: whether a result's pages are new decides half of the time of
+      // a memory-bound model, and would differ by what the process allocated before.
+      {"MALLOC_MMAP_MAX_", "0"},
+      {"MALLOC_TRIM_THRESHOLD_", "17179869184"},
   };
   if (setup.role == Role::reference) {
     env["TORCHINDUCTOR_CACHE_DIR"] = (cache_inside / "inductor").string();
