@@ -14,6 +14,10 @@ namespace {
 
 constexpr const char* home_inside = "/tmp/home";
 
+constexpr const char* start =
+    "import json, sys; sys.path.insert(0, json.loads(sys.argv[1])['module']); "
+    "import cuda_agent_worker; cuda_agent_worker.main()";
+
 /// The processors that this process may use.
 std::vector<int> allowed_processors() {
   cpu_set_t set;
@@ -102,13 +106,7 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
   for (fs::path const& path : setup.interpreter->search_path) config["paths"].push_back(path.string());
 
   exec::Command& command = made.command;
-  command.argv = {setup.interpreter->executable.string(),
-                  "-I",
-                  "-B",
-                  "-c",
-                  "import json, sys; sys.path.insert(0, json.loads(sys.argv[1])['module']); "
-                  "import cuda_agent_worker; cuda_agent_worker.main()",
-                  config.dump()};
+  command.argv = {setup.interpreter->executable.string(), "-I", "-B", "-c", start, config.dump()};
   command.env = environment(setup, cache_inside);
   command.cwd = "/tmp";
   if (boxed) {
