@@ -32,7 +32,7 @@ bool is_usable(const fs::path& place) {
 
 Result<Cache> open_cache(const fs::path& fallback) {
   auto places = usual_places();
-  bool const named = util::get_env("CUDA_AGENT_CACHE").value_or("") != "";
+  bool const named = !util::get_env("CUDA_AGENT_CACHE").value_or("").empty();
   if (!named && !fallback.empty()) places.push_back(fallback);
   for (auto const& place : places) {
     if (is_usable(place)) return Cache{place};

@@ -50,7 +50,7 @@ std::vector<std::string> parse_dependencies(std::string_view makefile) {
     std::string word = next_word(makefile, at);
     if (!in_prerequisites) {
       in_prerequisites = !word.empty() && word.back() == ':';
-      if (word == "" && at < makefile.size()) ++at;
+      if (word.empty() && at < makefile.size()) ++at;
       continue;
     }
     if (!word.empty() && seen.insert(word).second) files.push_back(std::move(word));

@@ -16,7 +16,8 @@ constexpr std::size_t longest_line = 4096;  // std::regex recurses: longer lines
 
 int number(const std::ssub_match& match) { return match.matched ? std::atoi(match.str().c_str()) : 0; }
 
-Diagnostic make(std::string file, int line, int column, std::string severity, std::string message, std::string phase) {
+Diagnostic make(std::string file, int line, int column, std::string severity, const std::string& message,
+                std::string phase) {
   if (file.rfind("./", 0) == 0) file.erase(0, 2);
   return Diagnostic{util::escape_untrusted(file),
                     line,
