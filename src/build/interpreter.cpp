@@ -116,7 +116,7 @@ class RememberedAnswer {
     if (cache == nullptr) return;
     util::Sha256 key;
     key.update(fmt::format("{}\n{}\n", schema, executable.string()));
-    for (auto const& [name, value] : interpreter_environment()) key.update(name + "=" + value + "\n");
+    for (auto const& [name, value] : interpreter_environment()) key.update(fmt::format("{}={}\n", name, value));
     m_file = cache->root / "interpreters" / (key.hex() + ".json");
   }
 
