@@ -1,7 +1,6 @@
 #include "judge/worker_command.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <sched.h>
@@ -18,28 +17,16 @@ constexpr const char* start =
     "import json, sys; sys.path.insert(0, json.loads(sys.argv[1])['module']); "
     "import cuda_agent_worker; cuda_agent_worker.main()";
 
-/// The processors that this process may use.
-std::vector<int> allowed_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
-  std::vector<int> processors;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(i, &set)) processors.push_back(i);
-  }
-  return processors;
-}
-
-/// What a model runs on unless --threads says otherwise: every processor but one, which stays free for the supervisor
-/// and the system, and four at the most. Every thread more is one more that a parallel region has to wait for after the
-/// worker was held: with 15 of them, times of one model spread by a factor (docs/measured.md).
-std::vector<int> processors_for_models(int threads) {
-  constexpr std::size_t most = 4;
-  std::vector<int> processors = allowed_processors();
-  std::size_t const free = processors.size() > 1 ? processors.size() - 1 : 1;
-  processors.resize(threads > 0 ? std::min(static_cast<std::size_t>(threads), processors.size())
-                                : std::min(free, most));
-  return processors;
+/// Threads of a model unless --threads says otherwise: one processor stays free for the supervisor and the system, and
+/// four are the most. Every thread more is one more that a parallel region has to wait for after the worker was held:
+/// with 15 of them, times of one model spread by a factor (docs/measured.md).
+int threads_for_models(int wanted) {
+  if (wanted > 0) return wanted;
+  constexpr int most = 4;
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  int const processors = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+  return std::clamp(processors - 1, 1, most);
 }
 
 /// What the interpreter needs to run as it does outside, read-only.
@@ -93,15 +80,10 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
   fs::path const module_inside = boxed ? fs::path("/cuda-agent") : setup.module_folder;
   fs::path const cache_inside = boxed ? fs::path("/cache") : setup.cache;
 
-  std::vector<int> const processors = processors_for_models(setup.threads);
   nlohmann::json config = {
-      {"fd", worker_channel_fd},
-      {"role", reference ? "reference" : "candidate"},
-      {"device", setup.device},
-      {"threads", setup.threads > 0 ? static_cast<std::size_t>(setup.threads) : processors.size()},
-      {"processors", processors},
-      {"module", module_inside.string()},
-      {"paths", nlohmann::json::array()},
+      {"fd", worker_channel_fd},          {"role", reference ? "reference" : "candidate"},
+      {"device", setup.device},           {"threads", threads_for_models(setup.threads)},
+      {"module", module_inside.string()}, {"paths", nlohmann::json::array()},
   };
   for (fs::path const& path : setup.interpreter->search_path) config["paths"].push_back(path.string());
 

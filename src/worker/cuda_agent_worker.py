@@ -338,7 +338,6 @@ def main():
         if path not in sys.path:
             sys.path.append(path)
     worker = _cuda_agent.Worker(config["fd"])
-    os.sched_setaffinity(0, config["processors"])
     torch.set_num_threads(config["threads"])
     precision = pin_precision()
     role = {"reference": Reference, "candidate": Candidate}[config["role"]]
