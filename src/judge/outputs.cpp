@@ -1,6 +1,8 @@
 #include "judge/outputs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -116,6 +118,19 @@ OutputNode in_order_of(const OutputNode& expected, const OutputNode& got) {
   return ordered;
 }
 
+/// How far apart the two printed values are. Values that are no real numbers ("nan", complex ones) keep 0: their texts
+/// say it.
+void note_distance(ElementDifference& difference) {
+  char* end = nullptr;
+  double const expected = std::strtod(difference.expected.c_str(), &end);
+  bool const real = *end == '\0';
+  double const got = std::strtod(difference.got.c_str(), &end);
+  if (!real || *end != '\0' || !std::isfinite(expected) || !std::isfinite(got)) return;
+  difference.absolute = std::abs(got - expected);
+  difference.relative =
+      expected == 0 ? std::numeric_limits<double>::infinity() : difference.absolute / std::abs(expected);
+}
+
 class Checker {
  public:
   Checker(device::Backend& backend, const device::Span& expected_at, const device::Span& got_at,
@@ -213,6 +228,7 @@ class Checker {
     first.index = device::unravel(result.first_mismatch, shape);
     first.expected = result.first_expected;
     first.got = result.first_got;
+    note_distance(first);
     if (!m_check.first_mismatch) m_check.first_mismatch = first;
     std::string what;
     if (result.nan_mismatches > 0) {

@@ -70,6 +70,8 @@ TEST_F(Outputs, TheFirstWrongElementIsNamedWithItsIndexAndValues) {
   EXPECT_EQ(result.first_mismatch->index, (std::vector<std::int64_t>{1, 2}));
   EXPECT_NE(result.sentence.find("[1, 2]"), std::string::npos) << result.sentence;
   EXPECT_NE(result.sentence.find("60"), std::string::npos) << result.sentence;
+  EXPECT_DOUBLE_EQ(result.first_mismatch->absolute, 54);
+  EXPECT_DOUBLE_EQ(result.first_mismatch->relative, 9);
 }
 
 TEST_F(Outputs, AnotherShapeDtypeDeviceOrStructureIsNamedBeforeAnyValue) {
