@@ -195,6 +195,12 @@ def test_100_mb_of_output(workspace):
     assert len(verdict["candidate"]["output"]) < 1_000_000
 
 
+def test_what_it_printed_before_a_crash_is_shown(workspace):
+    verdict = verdict_of(workspace, "print('still here')\n" + tiny_mode(2))
+    expect(verdict, 6, "crash")
+    assert "still here" in verdict["candidate"]["output"]
+
+
 def test_terminal_escapes(workspace):
     (workspace / "model_new.py").write_text(tiny_mode(6))
     for arguments in (("--json",), ("-v",)):
