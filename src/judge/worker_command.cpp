@@ -51,7 +51,6 @@ std::map<std::string, std::string> environment(const WorkerSetup& setup, const f
       {"LC_ALL", "C.UTF-8"},
       {"TMPDIR", "/tmp"},
       {"PYTHONDONTWRITEBYTECODE", "1"},
-      {"PYTHONUNBUFFERED", "1"},
       {"TORCH_SHOW_CPP_STACKTRACES", "0"},
       // Freed memory is kept, as a caching allocator does: whether a result's pages are new decides half of the time of
       // a memory-bound model, and would differ by what the process allocated before.
@@ -88,7 +87,8 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
   for (fs::path const& path : setup.interpreter->search_path) config["paths"].push_back(path.string());
 
   exec::Command& command = made.command;
-  command.argv = {setup.interpreter->executable.string(), "-I", "-B", "-c", start, config.dump()};
+  // -u, since -I ignores PYTHONUNBUFFERED: what a killed worker had in its buffers would be lost.
+  command.argv = {setup.interpreter->executable.string(), "-I", "-B", "-u", "-c", start, config.dump()};
   command.env = environment(setup, cache_inside);
   command.cwd = "/tmp";
   if (boxed) {
