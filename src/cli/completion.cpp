@@ -86,6 +86,7 @@ std::string zsh_text(std::string text) {
 
 std::string bash_script(const std::vector<Command>& commands) {
   std::vector<std::string> names;
+  names.reserve(commands.size());
   for (auto const& command : commands) names.push_back(command.name);
   std::string cases;
   for (auto const& command : commands) {

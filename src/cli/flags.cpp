@@ -41,6 +41,7 @@ void add_choice(CLI::App& command, const std::string& name, Value& value,
   std::vector<std::string> words;
   std::map<std::string, Value> values;
   std::string shown_default;
+  words.reserve(choices.size());
   for (auto const& [word, meaning] : choices) {
     words.push_back(word);
     values.emplace(word, meaning);

@@ -1,6 +1,7 @@
 #include "cli/gpu_probe.hpp"
 
 #include <array>
+#include <cstddef>
 #include <memory>
 
 #include <dlfcn.h>
@@ -78,6 +79,7 @@ GpuProbe probe_gpus() {
   probe.driver = true;
   int version = 0;
   if (get_version(&version) == 0) probe.driver_version = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  probe.gpus.reserve(static_cast<std::size_t>(count));
   for (int ordinal = 0; ordinal < count; ++ordinal) probe.gpus.push_back(describe(library.get(), ordinal));
   // The driver starts threads of its own and does not like to be unloaded.
   (void)library.release();

@@ -82,6 +82,7 @@ Result<std::vector<std::string>> make_workspace(const InitOptions& options) {
   if (auto written = write_files(*files, options.folder); !written) return fail(written.error());
   note_binary(options.folder);
   std::vector<std::string> names;
+  names.reserve(files->size());
   for (auto const& [name, file] : *files) names.push_back(name);
   return names;
 }

@@ -193,6 +193,7 @@ class TextReport {
     if (check.timed_compared > 0) text += fmt::format(" · {} timed calls compared", check.timed_compared);
     line("check", text, check.passed == check.trials ? Colour::plain : Colour::bad);
     std::vector<std::string> tolerances;
+    tolerances.reserve(check.tolerances.size());
     for (auto const& [dtype, tolerance] : check.tolerances) {
       tolerances.push_back(
           fmt::format("{} rtol {}, atol {}", dtype, error_text(tolerance.rtol), error_text(tolerance.atol)));
