@@ -52,7 +52,7 @@ Result<void> make_state(const fs::path& state) {
                             S_ISLNK(info.st_mode) ? "a symbolic link" : "no folder"),
                 {"remove it; the next command makes the folder"});
   }
-  if (auto const writable = try_writing(state); !writable) return writable;
+  if (auto writable = try_writing(state); !writable) return writable;
   // A state folder that hides itself from git needs no line in anybody's .gitignore. Without it everything works.
   if (made) {
     util::Fd const ignore(::open((state / ".gitignore").c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666));
