@@ -21,6 +21,7 @@
 #include "report/json.hpp"
 #include "report/text.hpp"
 #include "util/files.hpp"
+#include "util/interrupt.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
 #include "workspace/workspace.hpp"
@@ -123,7 +124,7 @@ class Ask {
     Verdict verdict;
     if (m_workspace) verdict.workspace = m_workspace->root.string();
     verdict.contract = m_options.judge.contract == judge::Contract::kernelbench ? "kernelbench" : "cuda-agent";
-    set_failure(verdict, error);
+    set_failure(verdict, util::interrupted() ? util::interrupted_error() : error);
     if (m_options.judge.stage == judge::Stage::run) {
       judge::RewardFacts facts;
       facts.outcome = verdict.outcome;

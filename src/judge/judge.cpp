@@ -16,6 +16,7 @@
 #include "judge/verify.hpp"
 #include "judge/worker.hpp"
 #include "util/files.hpp"
+#include "util/interrupt.hpp"
 #include "util/random.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
@@ -75,7 +76,8 @@ class Judgement {
   Verdict judge() {
     auto const done = steps();
     if (!done) {
-      set_failure(m_verdict, done.error());
+      // A Ctrl-C reaches a child that has not left the process group yet: what such a one died of is no verdict.
+      set_failure(m_verdict, util::interrupted() ? util::interrupted_error() : done.error());
     } else {
       praise();
     }

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_template_bomb_in_cuda(workspace):
 
 def test_lack_of_a_compiler_is_not_remembered(workspace, tmp_path):
     """Case 4: the same bytes build as soon as there is a compiler."""
-    fresh = f"// {tmp_path}\n" + TINY_KERNEL  # a source that no cache knows
+    fresh = f"// {time.time_ns()}\n" + TINY_KERNEL  # a source that no cache knows
     (workspace / "kernels" / "tiny_cpu.cpp").write_text(fresh)
     without = judged("compile", workspace, env={"CXX": tmp_path / "g++"})
     expect(without, 3, "environment_error", fault="environment")
@@ -111,7 +112,7 @@ def test_lack_of_nvcc_is_not_remembered(workspace, tmp_path):
     (workspace / "kernels").mkdir()
     (workspace / "kernels" / "nothing_binding.cpp").write_text(NOTHING_BINDING)
     (workspace / "kernels" / "twice.cu").write_text(
-        f"// {tmp_path}\n__global__ void twice(float* x) {{ x[threadIdx.x] *= 2; }}\n"
+        f"// {time.time_ns()}\n__global__ void twice(float* x) {{ x[threadIdx.x] *= 2; }}\n"
     )
     command = ("compile", workspace, "--arch", "90a", "--json")
     expect(cuda_agent(*command, env={"CUDA_HOME": tmp_path}), 3, "environment_error", "no nvcc", fault="environment")
