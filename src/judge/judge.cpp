@@ -15,6 +15,7 @@
 #include "judge/reward.hpp"
 #include "judge/verify.hpp"
 #include "judge/worker.hpp"
+#include "judge/worker_command.hpp"
 #include "util/files.hpp"
 #include "util/interrupt.hpp"
 #include "util/random.hpp"
@@ -154,7 +155,7 @@ class Judgement {
     fs::path const task = m_scratch / "task";
     m_candidate_folder = m_scratch / "candidate";
     fs::path const kept = m_cache.root / "torch-compile";
-    for (fs::path const& folder : {task, m_candidate_folder, kept}) {
+    for (fs::path const& folder : {task, m_candidate_folder, kept / inductor_headers}) {
       if (auto made = util::make_folders(folder); !made) return made;
     }
     if (auto placed = place("model.py", task); !placed) return placed;
@@ -337,6 +338,12 @@ class Judgement {
     m_verdict.speed = std::move(result->speed);
     for (auto& finding : result->findings) m_verdict.task_findings.push_back(std::move(finding));
     for (auto& [path, reason] : result->not_measured) m_verdict.not_measured[path] = reason;
+    if (m_options.baseline == Baseline::eager) {
+      m_verdict.not_measured["/speed/compiled"] = "--baseline eager leaves it out";
+    }
+    if (m_options.baseline == Baseline::compiled) {
+      m_verdict.not_measured["/speed/eager"] = "--baseline compiled leaves it out of the ratios";
+    }
     return require_speedup();
   }
 

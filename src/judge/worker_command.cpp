@@ -97,7 +97,13 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
     bind_interpreter(*setup.interpreter, plan);
     plan.binds.push_back({setup.module_folder, module_inside, false, false});
     plan.binds.push_back({setup.folder, made.folder_inside, false, false});
-    if (reference) plan.binds.push_back({setup.cache, cache_inside, true, false});
+    if (reference) {
+      plan.binds.push_back({setup.cache, cache_inside, true, false});
+      // Inductor keeps its precompiled headers (15 s each) in its default folder, whatever TORCHINDUCTOR_CACHE_DIR says,
+      // and names that folder after the user.
+      command.env["LOGNAME"] = "cuda-agent";
+      plan.binds.push_back({setup.cache / inductor_headers, "/tmp/torchinductor_cuda-agent", true, false});
+    }
     command.sandbox = std::move(plan);
   } else {
     command.env["HOME"] = setup.folder.string();

@@ -11,6 +11,9 @@ namespace cuda_agent::judge {
 /// Number that the channel has in the worker.
 inline constexpr int worker_channel_fd = 3;
 
+/// Folder in the reference worker's cache for the headers that Inductor precompiles. It has to exist.
+inline constexpr const char* inductor_headers = "inductor-headers";
+
 struct WorkerCommand {
   exec::Command command;
   std::filesystem::path folder_inside;

@@ -247,7 +247,8 @@ class TextReport {
       if (!m_style.verbose && path.find("speed") == std::string::npos) continue;
       // A part that was not asked for is no news.
       if (!m_style.verbose && !m_verdict.speed) continue;
-      line("speed", fmt::format("not measured: {}: {}", safe(path), safe(reason)), Colour::faint);
+      auto const part = path.starts_with("/speed/") ? path.substr(7) : path;
+      line("speed", fmt::format("not measured: {}: {}", safe(part), safe(reason)), Colour::faint);
     }
   }
 

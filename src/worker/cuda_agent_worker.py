@@ -239,6 +239,9 @@ class Reference(Base):
         """Makes the compiled arm. The compiler itself runs at the arm's first call."""
         import torch._dynamo
 
+        import cuda_agent_inductor
+
+        cuda_agent_inductor.remember_vector_instructions()
         torch._dynamo.config.suppress_errors = False
         mode = request["mode"]
         self.models["compiled"] = torch.compile(self.models["eager"], mode=None if mode == "default" else mode)
