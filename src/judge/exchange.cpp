@@ -74,14 +74,15 @@ device::Arena* Loan::arena(int id) const {
 }
 
 Exchange::Exchange(device::Backend& backend, Worker& reference, util::Deadline limit)
-    : m_backend(backend), m_limit(limit), m_reference{Loan(reference), {}, {}} {}
+    : m_backend(backend), m_limit(limit), m_reference{Loan(reference), {}, {}, {}} {}
 
-void Exchange::admit(Worker& candidate) { m_candidate.emplace(Side{Loan(candidate), {}, {}}); }
+void Exchange::admit(Worker& candidate) { m_candidate.emplace(Side{Loan(candidate), {}, {}, {}}); }
 
 Result<void> Exchange::make_slots_for(Side& side, std::uint64_t bytes, int calls) {
   auto arena = m_backend.allocate(bytes * static_cast<std::uint64_t>(calls));
   if (!arena) return fail(arena.error());
   side.bound.assign(static_cast<std::size_t>(calls), "");
+  side.filled.assign(static_cast<std::size_t>(calls), "");
   return side.loan.lend(inputs_arena, std::move(*arena), m_limit);
 }
 
@@ -177,7 +178,13 @@ void Exchange::make_room(std::uint64_t bytes) {
   drop_kept();
 }
 
-Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, device::Arena* kept,
+bool Exchange::can_warm(const Side& side) const {
+  auto const calls = static_cast<std::ptrdiff_t>(m_calls);
+  return side.filled.size() >= static_cast<std::size_t>(m_calls) &&
+         std::equal(side.filled.begin(), side.filled.begin() + calls, side.bound.begin());
+}
+
+Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
                                            util::Deadline deadline, std::string_view during) {
   nlohmann::json slots = nlohmann::json::array();
   device::TimedCall call{
@@ -191,15 +198,17 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, d
   std::uint64_t const total = m_room * static_cast<std::uint64_t>(m_calls);
   call.output = {side.loan.arena(outputs_arena), 0, total};
   call.kept = {kept, 0, total};
-  call.request = nlohmann::json{{"op", "call"}, {"arm", arm},     {"slots", slots},         {"arena", outputs_arena},
-                                {"at", 0},      {"room", m_room}, {"rng", m_call_seed >> 1}}
-                     .dump();
+  call.request =
+      nlohmann::json{{"op", "call"}, {"arm", arm},     {"slots", slots},          {"arena", outputs_arena},
+                     {"at", 0},      {"room", m_room}, {"rng", m_call_seed >> 1}, {"warm", warm && can_warm(side)}}
+          .dump();
   auto result = m_backend.call(side.loan.worker(), call);
+  std::copy_n(side.bound.begin(), m_calls, side.filled.begin());
   if (!result) return fail(side.loan.worker().explained(result.error(), during));
   return result;
 }
 
-Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_view during) {
+Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_view during, bool warm) {
   Side& here = side(arm);
   Worker& worker = here.loan.worker();
   for (;;) {
@@ -211,7 +220,7 @@ Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_vie
       kept = std::move(*arena);
     }
     worker.resume();
-    auto result = timed(here, std::string(to_string(arm)), kept.get(), deadline, during);
+    auto result = timed(here, std::string(to_string(arm)), warm, kept.get(), deadline, during);
     if (!result) return fail(result.error());
     auto reply = worker.checked_reply(result->reply, during);
     worker.stop();
@@ -273,7 +282,7 @@ Result<double> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadli
     m_null_kept = std::move(*arena);
   }
   here.loan.worker().resume();
-  auto result = timed(here, "null", m_null_kept.get(), deadline, "timing an empty call");
+  auto result = timed(here, "null", false, m_null_kept.get(), deadline, "timing an empty call");
   here.loan.worker().stop();
   if (!result) return fail(result.error());
   auto reply = here.loan.worker().checked_reply(result->reply, "timing an empty call");

@@ -66,7 +66,9 @@ class Exchange {
   Result<void> draw(std::uint64_t seed, int calls);
 
   /// One timed call of an arm on the drawn inputs. `during` is for errors, `deadline` for the worker's fate.
-  Result<ArmCall> call(Arm arm, util::Deadline deadline, std::string_view during);
+  /// `warm`: after a call that is not timed, on the inputs that the arm's worker had last, where it had some of this
+  /// layout. It must not be asked for where a model changes its inputs.
+  Result<ArmCall> call(Arm arm, util::Deadline deadline, std::string_view during, bool warm = false);
 
   /// The null arm in the worker of `arm`, storing results of the shapes of `like`.
   Result<double> call_null(Arm arm, const OutputNode& like, util::Deadline deadline);
@@ -94,7 +96,8 @@ class Exchange {
  private:
   struct Side {
     Loan loan;
-    std::vector<std::string> bound;  ///< what each slot was last bound to
+    std::vector<std::string> bound;   ///< what each slot was last bound to
+    std::vector<std::string> filled;  ///< what each slot was bound to when inputs were last copied into it
     std::string null_like;
   };
 
@@ -106,8 +109,9 @@ class Exchange {
   void drop_kept();
   Result<void> make_room_for(Side& side);
   Result<void> bind(Side& side);
-  Result<device::CallResult> timed(Side& side, const std::string& arm, device::Arena* kept, util::Deadline deadline,
-                                   std::string_view during);
+  bool can_warm(const Side& side) const;
+  Result<device::CallResult> timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
+                                   util::Deadline deadline, std::string_view during);
 
   device::Backend& m_backend;
   util::Deadline m_limit;

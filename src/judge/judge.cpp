@@ -332,8 +332,8 @@ class Judgement {
                                        "preparing torch.compile");
       if (!made) return fail(made.error());
     }
-    auto result =
-        profile(*m_exchange, *m_reference, m_overheads, options, m_seed + 2, *m_verdict.correctness, m_progress);
+    auto result = profile(*m_exchange, *m_reference, *m_candidate, m_overheads, options, m_seed + 2,
+                          *m_verdict.correctness, m_progress);
     if (!result) return fail(result.error());
     m_verdict.speed = std::move(result->speed);
     for (auto& finding : result->findings) m_verdict.task_findings.push_back(std::move(finding));

@@ -16,6 +16,8 @@ constexpr int most_calls = 64;
 constexpr std::uint64_t memory_for_calls = std::uint64_t{256} << 20;
 constexpr int null_calls = 11;
 constexpr int alone_calls = 9;
+/// Wider than ± this much of the estimate, an interval says little about the 5 % that a milestone asks for.
+constexpr double widest_half = 0.05;
 constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
 
 double median_of(std::vector<double> values) { return median(values); }
@@ -25,12 +27,31 @@ double without_null(double span, double null, int calls) {
   return std::max(span - null, smallest_time) / static_cast<double>(calls);
 }
 
+/// Microseconds a call of eager on the inputs that are there, nothing else running.
+Result<std::vector<double>> time_eager_alone(Exchange& exchange, const Overheads& overheads, util::Deadline deadline) {
+  std::vector<double> times;
+  bool warm = false;
+  for (int i = 0; i < alone_calls + 1; ++i) {
+    auto const alone = exchange.call(Arm::eager, deadline, "running the task's own model", warm);
+    if (!alone) return fail(alone.error());
+    if (i == 0) {
+      auto const unchanged = exchange.inputs_unchanged(Arm::eager);
+      if (!unchanged) return fail(unchanged.error());
+      warm = *unchanged;
+    } else {
+      times.push_back(without_null(alone->microseconds, overheads.reference_null, overheads.calls));
+    }
+  }
+  return times;
+}
+
 class Profiler {
  public:
-  Profiler(Exchange& exchange, Worker& reference, const Overheads& overheads, const ProfileOptions& options,
-           std::uint64_t seed, Correctness& correctness, util::Progress& progress)
+  Profiler(Exchange& exchange, Worker& reference, Worker& candidate, const Overheads& overheads,
+           const ProfileOptions& options, std::uint64_t seed, Correctness& correctness, util::Progress& progress)
       : m_exchange(exchange),
         m_reference(reference),
+        m_candidate(candidate),
         m_overheads(overheads),
         m_options(options),
         m_random(seed),
@@ -51,7 +72,7 @@ class Profiler {
       if (m_options.rule.is_look(rounds) && enough(rounds)) break;
     }
     if (auto checked = drop_recompiled(); !checked) return fail(checked.error());
-    report(rounds);
+    if (auto reported = report(rounds); !reported) return fail(reported.error());
     return std::move(m_result);
   }
 
@@ -64,8 +85,8 @@ class Profiler {
   Result<ArmCall> call(Arm arm) {
     auto const limit = arm == Arm::candidate ? candidate_limit() : m_options.limits.ask;
     auto made = m_exchange.call(
-        arm, limit,
-        arm == Arm::candidate ? "running ModelNew.forward (timed)" : "running the task's own model (timed)");
+        arm, limit, arm == Arm::candidate ? "running ModelNew.forward (timed)" : "running the task's own model (timed)",
+        m_warm);
     if (made && arm == Arm::eager) m_slowest = std::max(m_slowest, made->microseconds);
     return made;
   }
@@ -135,6 +156,7 @@ class Profiler {
       made.emplace(arm, std::move(*one));
     }
     if (m_exchange.generation() != generation) return false;
+    m_warm = !inputs_may_change;
 
     auto const checked = check_candidate(m_exchange, made.at(Arm::eager), made.at(Arm::candidate), inputs_may_change,
                                          m_options.tolerance, 0, m_correctness);
@@ -192,12 +214,11 @@ class Profiler {
     return {};
   }
 
-  void report(int rounds) {
+  Result<void> report(int rounds) {
     Speed& speed = m_result.speed;
     speed.mode = m_exchange.backend().mode();
     speed.rounds = rounds;
     speed.calls_per_round = m_overheads.calls;
-    double const slowness = eager_guard();
     for (auto const& [arm, times] : m_times) {
       ArmReport one;
       one.name = to_string(arm);
@@ -212,34 +233,57 @@ class Profiler {
       one.baseline = to_string(arm);
       one.ratio = estimate.ratio;
       one.confidence = estimate.confidence;
-      if (arm == Arm::eager) {
-        one.ratio.estimate *= slowness;
-        one.ratio.low *= slowness;
-        one.ratio.high *= slowness;
-      }
       speed.ratios.push_back(one);
     }
     double const span = median_of(m_times.at(Arm::candidate)) * m_overheads.calls;
     speed.launch_bound = span < 3 * m_overheads.candidate_null;
+    auto const slowness = eager_guard();
+    if (!slowness) return fail(slowness.error());
+    for (RatioReport& one : speed.ratios) {
+      speed.unstable = speed.unstable || one.ratio.high - one.ratio.low > 2 * widest_half * one.ratio.estimate;
+      if (one.baseline != to_string(Arm::eager)) continue;
+      one.ratio.estimate *= *slowness;
+      one.ratio.low *= *slowness;
+      one.ratio.high *= *slowness;
+    }
+    return {};
   }
 
-  /// A candidate could slow the baseline that is timed beside it: where eager alone, before there was a candidate, was
-  /// clearly faster, that is what counts. The factor (≤ 1) by which the ratio shrinks.
-  double eager_guard() {
+  /// A candidate could slow the baseline that is timed beside it. Where eager was clearly faster before there was a
+  /// candidate, it is timed once more with the candidate's processes gone: if it is fast again, that is what counts; if
+  /// it is not, the machine has changed, which hit both arms alike. The factor (≤ 1) by which the ratio shrinks.
+  Result<double> eager_guard() {
     auto const beside = m_times.find(Arm::eager);
-    if (beside == m_times.end() || m_overheads.eager_alone.size() < 9) return 1;
-    Interval const alone = estimate_location(m_overheads.eager_alone, m_options.rule.confidence);
+    if (beside == m_times.end() || m_overheads.eager_alone.empty()) return 1;
     Interval const now = estimate_location(beside->second, m_options.rule.confidence);
-    constexpr double noticeable = 1.02;
-    if (alone.high * noticeable >= now.low) return 1;
+    Interval const before = estimate_location(m_overheads.eager_alone, m_options.rule.confidence);
+    if (!clearly_faster(before, now)) return 1;
+    m_candidate.end();
+    auto const again = time_eager_alone(m_exchange, m_overheads, m_options.limits.ask);
+    if (!again) return fail(again.error());
+    Interval const after = estimate_location(*again, m_options.rule.confidence);
+    if (!clearly_faster(after, now)) {
+      m_result.speed.disturbed.push_back(
+          fmt::format("eager took {:.1f} µs before the candidate was loaded, {:.1f} µs beside it and {:.1f} µs when it "
+                      "was gone: the machine has become slower",
+                      before.estimate, now.estimate, after.estimate));
+      return 1;
+    }
     m_result.speed.disturbed.push_back(
-        fmt::format("eager took {:.1f} µs beside the candidate, {:.1f} µs before it was loaded: the latter counts",
-                    now.estimate, alone.estimate));
-    return alone.estimate / now.estimate;
+        fmt::format("eager took {:.1f} µs beside the candidate, {:.1f} µs before it was loaded and {:.1f} µs when it "
+                    "was gone: the slower of the two without it counts",
+                    now.estimate, before.estimate, after.estimate));
+    return std::max(before.estimate, after.estimate) / now.estimate;
+  }
+
+  static bool clearly_faster(const Interval& alone, const Interval& beside) {
+    constexpr double noticeable = 1.02;
+    return alone.high * noticeable < beside.low;
   }
 
   Exchange& m_exchange;
   Worker& m_reference;
+  Worker& m_candidate;
   const Overheads& m_overheads;
   const ProfileOptions& m_options;
   util::SplitMix64 m_random;
@@ -250,6 +294,9 @@ class Profiler {
   util::Clock::time_point m_start;
   ProfileResult m_result;
   double m_slowest = 0;
+  /// Every timed call follows one of the same arm that is not timed. Otherwise the reference, whose process draws the
+  /// inputs, would find the memory of its results in the caches, and the candidate would not.
+  bool m_warm = false;
   int m_graphs = 0;
   bool m_compiled_differs = false;
 };
@@ -290,18 +337,16 @@ Result<Overheads> measure_overheads(Exchange& exchange, const OutputNode& like, 
   if (!candidate) return fail(candidate.error());
   overheads.reference_null = *reference;
   overheads.candidate_null = *candidate;
-  for (int i = 0; i < alone_calls + 1; ++i) {
-    auto const alone = exchange.call(Arm::eager, deadline, "running the task's own model");
-    if (!alone) return fail(alone.error());
-    if (i > 0) overheads.eager_alone.push_back(without_null(alone->microseconds, *reference, overheads.calls));
-  }
+  auto alone = time_eager_alone(exchange, overheads, deadline);
+  if (!alone) return fail(alone.error());
+  overheads.eager_alone = std::move(*alone);
   return overheads;
 }
 
-Result<ProfileResult> profile(Exchange& exchange, Worker& reference, const Overheads& overheads,
+Result<ProfileResult> profile(Exchange& exchange, Worker& reference, Worker& candidate, const Overheads& overheads,
                               const ProfileOptions& options, std::uint64_t seed, Correctness& correctness,
                               util::Progress& progress) {
-  return Profiler(exchange, reference, overheads, options, seed, correctness, progress).run();
+  return Profiler(exchange, reference, candidate, overheads, options, seed, correctness, progress).run();
 }
 
 }  // namespace cuda_agent::judge

@@ -47,8 +47,8 @@ struct ProfileResult {
 };
 
 /// Errors: the candidate's (wrong, crash, timeout) or ours. A compiled baseline that fails or re-compiles is left out
-/// and named in `not_measured`.
-Result<ProfileResult> profile(Exchange& exchange, Worker& reference, const Overheads& overheads,
+/// and named in `not_measured`. The candidate's processes may have been ended.
+Result<ProfileResult> profile(Exchange& exchange, Worker& reference, Worker& candidate, const Overheads& overheads,
                               const ProfileOptions& options, std::uint64_t seed, Correctness& correctness,
                               util::Progress& progress);
 

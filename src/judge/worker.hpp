@@ -69,6 +69,8 @@ class Worker final : public device::Peer {
   const std::filesystem::path& folder_inside() const { return m_folder_inside; }
   /// What it printed so far, raw and bounded.
   std::string printed();
+  /// Ends its processes; what was printed stays.
+  void end();
 
  private:
   Worker(const WorkerSetup& setup, exec::Channel channel, std::unique_ptr<exec::Child> child,

@@ -99,8 +99,8 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
     plan.binds.push_back({setup.folder, made.folder_inside, false, false});
     if (reference) {
       plan.binds.push_back({setup.cache, cache_inside, true, false});
-      // Inductor keeps its precompiled headers (15 s each) in its default folder, whatever TORCHINDUCTOR_CACHE_DIR says,
-      // and names that folder after the user.
+      // Inductor keeps its precompiled headers (15 s each) in its default folder, whatever TORCHINDUCTOR_CACHE_DIR
+      // says, and names that folder after the user.
       command.env["LOGNAME"] = "cuda-agent";
       plan.binds.push_back({setup.cache / inductor_headers, "/tmp/torchinductor_cuda-agent", true, false});
     }

@@ -136,8 +136,12 @@ class Base:
         return {}
 
     def op_call(self, request, _fds):
-        """One timed call of an arm on K slots."""
+        """One timed call of an arm on K slots; with `warm`, after one that is not timed, on what the slots still hold."""
         model = self.models[request["arm"]]
+        if request["warm"]:
+            with torch.no_grad():
+                for slot in request["slots"]:
+                    model(*self._arguments(slot))
         arguments = [self._arguments(slot) for slot in request["slots"]]
         if request.get("rng") is not None:
             seed_everything(request["rng"])
