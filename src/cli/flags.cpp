@@ -10,6 +10,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "build/architecture.hpp"
 #include "util/text.hpp"
 
 namespace cuda_agent::cli {
@@ -155,10 +156,16 @@ void add_device_flags(CLI::App& command, judge::Options& options) {
 }
 
 void add_build_flags(CLI::App& command, judge::Options& options) {
+  auto const is_architecture = validator([](std::string& text) {
+    return build::parse_architecture(text)
+               ? std::string()
+               : fmt::format("'{}' is no architecture such as 90a, sm_90a or 9.0a", util::escape_untrusted(text, 128));
+  });
   command
       .add_option("--arch", options.architecture,
                   "The GPU architecture to build for, such as 90a or sm_90a [default: the GPU's, or "
                   "$TORCH_CUDA_ARCH_LIST]")
+      ->check(is_architecture)
       ->option_text("ARCH");
 }
 

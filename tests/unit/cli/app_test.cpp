@@ -95,6 +95,15 @@ TEST(CommandLine, RefusesTooManyFoldersAndContradictions) {
   EXPECT_EQ(ran({"completion", "tcsh"}).code, 2);
 }
 
+TEST(CommandLine, RefusesWhatIsNoArchitecture) {
+  for (auto const* const arch : {"ninety", "sm_", "90b", ""}) {
+    auto const result = ran({"compile", "/no/such/folder", "--arch", arch});
+    EXPECT_EQ(result.code, 2) << arch;
+    EXPECT_TRUE(has(result.err, "is no architecture such as 90a")) << result.err;
+  }
+  EXPECT_EQ(ran({"compile", "/no/such/folder", "--arch", "9.0a"}).code, 3);
+}
+
 TEST(CommandLine, PrintsTheSchema) {
   auto const result = ran({"schema"});
   EXPECT_EQ(result.code, 0);
