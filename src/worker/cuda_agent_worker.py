@@ -345,6 +345,7 @@ def main():
         if path not in sys.path:
             sys.path.append(path)
     worker = _cuda_agent.Worker(config["fd"])
+    _cuda_agent.cache_cpu_memory()
     torch.set_num_threads(config["threads"])
     precision = pin_precision()
     role = {"reference": Reference, "candidate": Candidate}[config["role"]]

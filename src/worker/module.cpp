@@ -13,6 +13,7 @@
 #include "arenas.hpp"
 #include "call.hpp"
 #include "capture.hpp"
+#include "cpu_allocator.hpp"
 #include "link.hpp"
 
 namespace py = pybind11;
@@ -66,6 +67,7 @@ class Worker {
 
 PYBIND11_MODULE(_cuda_agent, m) {
   m.doc() = "The C++ side of a cuda-agent worker.";
+  m.def("cache_cpu_memory", &worker::cache_cpu_memory, "Freed memory of CPU tensors is kept and used again.");
   py::class_<Worker>(m, "Worker")
       .def(py::init<int>(), py::arg("fd"))
       .def("receive", &Worker::receive, "The next message: (bytes, list of descriptors).")
