@@ -282,7 +282,7 @@ Result<double> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadli
     m_null_kept = std::move(*arena);
   }
   here.loan.worker().resume();
-  auto result = timed(here, "null", false, m_null_kept.get(), deadline, "timing an empty call");
+  auto result = timed(here, "null", true, m_null_kept.get(), deadline, "timing an empty call");
   here.loan.worker().stop();
   if (!result) return fail(result.error());
   auto reply = here.loan.worker().checked_reply(result->reply, "timing an empty call");

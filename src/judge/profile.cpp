@@ -114,6 +114,8 @@ class Profiler {
       if (!counted) return fail(counted.error());
     }
     m_times.clear();
+    m_spans.clear();
+    m_nulls.clear();
     return {};
   }
 
@@ -130,6 +132,7 @@ class Profiler {
   void leave_out(Arm arm, std::string reason) {
     m_arms.erase(std::remove(m_arms.begin(), m_arms.end(), arm), m_arms.end());
     m_times.erase(arm);
+    m_spans.erase(arm);
     m_result.not_measured[fmt::format("/speed/{}", to_string(arm))] = reason;
     m_result.speed.disturbed.push_back(fmt::format("the {} baseline is left out: {}", to_string(arm), reason));
   }
@@ -145,7 +148,15 @@ class Profiler {
 
     std::map<Arm, ArmCall> made;
     bool inputs_may_change = false;
-    for (Arm const arm : order) {
+    auto const null_at = m_random.below(order.size() + 1);
+    for (std::size_t i = 0; i <= order.size(); ++i) {
+      if (i == null_at) {
+        auto const null = m_exchange.call_null(Arm::eager, m_overheads.like, m_options.limits.ask);
+        if (!null) return fail(null.error());
+        m_nulls.push_back(*null);
+      }
+      if (i == order.size()) break;
+      Arm const arm = order[i];
       auto one = call(arm);
       if (!one) return fail(one.error());
       if (arm == Arm::eager) {
@@ -167,9 +178,11 @@ class Profiler {
     }
     m_correctness.timed_compared += m_exchange.calls();
     if (auto same = check_compiled(made); !same) return fail(same.error());
-    for (auto const& [arm, one] : made) {
-      double const null = arm == Arm::candidate ? m_overheads.candidate_null : m_overheads.reference_null;
-      m_times[arm].push_back(without_null(one.microseconds, null, m_overheads.calls));
+    for (auto const& [arm, one] : made) m_spans[arm].push_back(one.microseconds);
+    m_times.clear();
+    double const null = median(m_nulls);
+    for (auto const& [arm, spans] : m_spans) {
+      for (double const span : spans) m_times[arm].push_back(without_null(span, null, m_overheads.calls));
     }
     return true;
   }
@@ -224,7 +237,7 @@ class Profiler {
       one.name = to_string(arm);
       one.calls = rounds * m_overheads.calls;
       one.time = estimate_location(times, m_options.rule.confidence);
-      one.null = (arm == Arm::candidate ? m_overheads.candidate_null : m_overheads.reference_null) / m_overheads.calls;
+      one.null = median(m_nulls) / m_overheads.calls;
       speed.arms.push_back(one);
     }
     for (Arm const arm : m_arms) {
@@ -236,7 +249,7 @@ class Profiler {
       speed.ratios.push_back(one);
     }
     double const span = median_of(m_times.at(Arm::candidate)) * m_overheads.calls;
-    speed.launch_bound = span < 3 * m_overheads.candidate_null;
+    speed.launch_bound = span < 3 * median(m_nulls);
     auto const slowness = eager_guard();
     if (!slowness) return fail(slowness.error());
     for (RatioReport& one : speed.ratios) {
@@ -289,8 +302,12 @@ class Profiler {
   util::SplitMix64 m_random;
   Correctness& m_correctness;
   util::Progress& m_progress;
-  std::vector<Arm> m_arms;  ///< baselines that are still in
-  std::map<Arm, std::vector<double>> m_times;
+  std::vector<Arm> m_arms;                     ///< baselines that are still in
+  std::map<Arm, std::vector<double>> m_spans;  ///< as measured, by round
+  /// Of empty calls in the reference's process, one a round: nothing in the candidate's can be trusted any more, and
+  /// what an empty call takes follows the machine's state.
+  std::vector<double> m_nulls;
+  std::map<Arm, std::vector<double>> m_times;  ///< the spans without the null's, a call
   util::Clock::time_point m_start;
   ProfileResult m_result;
   double m_slowest = 0;
@@ -314,29 +331,27 @@ int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t
 Result<Overheads> measure_overheads(Exchange& exchange, const OutputNode& like, double eager_microseconds,
                                     std::uint64_t seed, util::Deadline deadline) {
   Overheads overheads;
+  overheads.like = like;
   util::SplitMix64 seeds(seed);
-  auto const nulls = [&](Arm arm) -> Result<double> {
+  auto const nulls = [&]() -> Result<double> {
     std::vector<double> spans;
     for (int i = 0; i < null_calls; ++i) {
-      auto const span = exchange.call_null(arm, like, deadline);
+      auto const span = exchange.call_null(Arm::eager, like, deadline);
       if (!span) return fail(span.error());
       if (i > 0) spans.push_back(*span);
     }
     return median(spans);
   };
   if (auto drawn = exchange.draw(seeds(), 1); !drawn) return fail(drawn.error());
-  auto const single = nulls(Arm::eager);
+  auto const single = nulls();
   if (!single) return fail(single.error());
   overheads.calls = calls_for(eager_microseconds, *single, exchange.bytes_a_call());
   if (overheads.calls > 1) {
     if (auto drawn = exchange.draw(seeds(), overheads.calls); !drawn) return fail(drawn.error());
   }
-  auto const reference = nulls(Arm::eager);
+  auto const reference = nulls();
   if (!reference) return fail(reference.error());
-  auto const candidate = nulls(Arm::candidate);
-  if (!candidate) return fail(candidate.error());
   overheads.reference_null = *reference;
-  overheads.candidate_null = *candidate;
   auto alone = time_eager_alone(exchange, overheads, deadline);
   if (!alone) return fail(alone.error());
   overheads.eager_alone = std::move(*alone);

@@ -17,18 +17,18 @@
 
 namespace cuda_agent::judge {
 
-/// What is measured in each worker while it can be trusted: before the candidate worker hears of its candidate.
+/// What is measured before the candidate worker hears of its candidate.
 struct Overheads {
-  int calls = 1;              ///< K
-  double reference_null = 0;  ///< microseconds of K empty calls
-  double candidate_null = 0;
+  OutputNode like;                  ///< what an empty call stores
+  int calls = 1;                    ///< K
+  double reference_null = 0;        ///< microseconds of K empty calls
   std::vector<double> eager_alone;  ///< microseconds a call, null subtracted, before the candidate was loaded
 };
 
 /// K so that a timed span is at least 200 µs, bounded by memory.
 int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t bytes_a_call);
 
-/// Draws inputs for K slots, warms the eager arm on them, and measures null in both workers.
+/// Draws inputs for K slots, warms the eager arm on them, and measures an empty call and eager alone.
 Result<Overheads> measure_overheads(Exchange& exchange, const OutputNode& like, double eager_microseconds,
                                     std::uint64_t seed, util::Deadline deadline);
 

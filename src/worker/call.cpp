@@ -21,40 +21,65 @@ void wait_for_go(Link& link) {
 
 }  // namespace
 
-std::string timed_call(Link& link, const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments,
-                       const OutputRoom& output, const Node& null_output) {
+namespace {
+
+/// What the calls of one request came to.
+struct Outcomes {
+  std::vector<Node> results;  ///< described, their tensors released
+  std::uint64_t needed = 0;   ///< bytes of the largest result
+  bool fits = true;
+};
+
+/// Calls the model on each argument tuple and stores each result in its room. Stops at the first that does not fit.
+void run(const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments, const OutputRoom& output,
+         const Node& null_output, Outcomes& outcomes) {
   std::size_t const calls = arguments.size();
   char* const room = output.room == 0 ? nullptr
                                       : static_cast<char*>(arenas.address(
                                             output.arena, output.at, output.room * static_cast<std::uint64_t>(calls)));
   bool const null = model == Py_None;
-  std::vector<Node> results(calls);
-  std::uint64_t needed = 0;
-  bool fits = true;
+  for (std::size_t k = 0; k < calls && outcomes.fits; ++k) {
+    py::object value;
+    if (!null) {
+      value = py::reinterpret_steal<py::object>(PyObject_Call(model, arguments[k], nullptr));
+      if (!value) {
+        throw py::error_already_set();
+      }
+      outcomes.results[k] = capture(value.ptr());
+    }
+    Node const& result = null ? null_output : outcomes.results[k];
+    std::uint64_t const bytes = bytes_needed(result);
+    outcomes.needed = std::max(outcomes.needed, bytes);
+    outcomes.fits = bytes <= output.room;
+    if (outcomes.fits && bytes > 0) {
+      store(result, room + k * output.room);
+    }
+    release(outcomes.results[k]);
+  }
+}
+
+}  // namespace
+
+void warm_call(const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments, const OutputRoom& output,
+               const Node& null_output) {
+  Outcomes outcomes;
+  outcomes.results.resize(arguments.size());
+  run(arenas, model, arguments, output, null_output, outcomes);
+}
+
+std::string timed_call(Link& link, const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments,
+                       const OutputRoom& output, const Node& null_output) {
+  std::size_t const calls = arguments.size();
+  bool const null = model == Py_None;
+  Outcomes outcomes;
+  outcomes.results.resize(calls);
 
   link.send_mark('A');
   wait_for_go(link);
   // Whatever happens from here on, the answer mark goes out: the supervisor's clock waits for it.
   std::exception_ptr failure;
   try {
-    for (std::size_t k = 0; k < calls && fits; ++k) {
-      py::object value;
-      if (!null) {
-        value = py::reinterpret_steal<py::object>(PyObject_Call(model, arguments[k], nullptr));
-        if (!value) {
-          throw py::error_already_set();
-        }
-        results[k] = capture(value.ptr());
-      }
-      Node const& result = null ? null_output : results[k];
-      std::uint64_t const bytes = bytes_needed(result);
-      needed = std::max(needed, bytes);
-      fits = bytes <= output.room;
-      if (fits && bytes > 0) {
-        store(result, room + k * output.room);
-      }
-      release(results[k]);
-    }
+    run(arenas, model, arguments, output, null_output, outcomes);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -63,10 +88,10 @@ std::string timed_call(Link& link, const Arenas& arenas, PyObject* model, const 
   if (failure) {
     std::rethrow_exception(failure);
   }
-  std::string text =
-      "{\"fits\":" + std::string(fits ? "true" : "false") + ",\"needed\":" + std::to_string(needed) + ",\"outputs\":[";
+  std::string text = "{\"fits\":" + std::string(outcomes.fits ? "true" : "false") +
+                     ",\"needed\":" + std::to_string(outcomes.needed) + ",\"outputs\":[";
   for (std::size_t k = 0; k < calls; ++k) {
-    Node const& result = null ? null_output : results[k];
+    Node const& result = null ? null_output : outcomes.results[k];
     text += (k == 0 ? "" : ",") + (result.kind.empty() ? std::string("null") : describe(result));
   }
   return text + "]}";

@@ -20,6 +20,11 @@ struct OutputRoom {
   std::uint64_t room = 0;  ///< bytes for each call
 };
 
+/// The same calls and stores without a clock, before a timed one: it finds memory, page tables and code as the timed
+/// call of every other arm finds its own. Throws what the model raised.
+void warm_call(const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments, const OutputRoom& output,
+               const Node& null_output);
+
 /// Tells the supervisor that it is armed, waits for go, calls `model(*arguments[k])` for each k, copies what comes
 /// back into the output arena after each, and answers with a mark. Then returns the JSON that describes the K results:
 /// {"outputs":[…],"needed":bytes,"fits":bool}. When a result does not fit, nothing more is copied. `model` None: the

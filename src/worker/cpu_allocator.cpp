@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@ namespace {
 constexpr std::size_t tensor_alignment = 64;
 /// Smaller ones are malloc's business: they do not get new pages.
 constexpr std::size_t smallest_cached = std::size_t{64} << 10;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
 /// Freed memory above this goes back to the system.
 constexpr std::size_t most_cached = std::size_t{4} << 30;
 
@@ -33,7 +35,7 @@ Header* header_of(void* data) { return reinterpret_cast<Header*>(static_cast<cha
 
 /// Sizes are rounded up to an eighth of their power of two, so that results of nearly one size share blocks.
 std::size_t rounded_block(std::size_t bytes) {
-  std::size_t const step = std::max(std::bit_floor(bytes) / 8, std::size_t{4096});
+  std::size_t const step = std::max(std::bit_floor(bytes) / 8, bytes >= huge_page ? huge_page : std::size_t{4096});
   return (bytes + step - 1) / step * step;
 }
 
@@ -86,9 +88,26 @@ FreeBlocks& free_blocks() {
   return *blocks;
 }
 
+/// On whole huge pages where the size allows: what a walk through cold page tables takes differs between processes.
 void* map_block(std::size_t bytes) {
-  void* const base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return base == MAP_FAILED ? nullptr : base;
+  std::size_t const extra = bytes >= huge_page ? huge_page : 0;
+  void* const got = ::mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (got == MAP_FAILED) {
+    return nullptr;
+  }
+  if (extra == 0) {
+    return got;
+  }
+  char* const first = static_cast<char*>(got);
+  std::size_t const skipped = (huge_page - reinterpret_cast<std::uintptr_t>(got) % huge_page) % huge_page;
+  if (skipped > 0) {
+    ::munmap(first, skipped);
+  }
+  if (skipped < extra) {
+    ::munmap(first + skipped + bytes, extra - skipped);
+  }
+  ::madvise(first + skipped, bytes, MADV_HUGEPAGE);  // where there are none, small pages do
+  return first + skipped;
 }
 
 void release_block(void* data) {

@@ -138,15 +138,15 @@ class Base:
     def op_call(self, request, _fds):
         """One timed call of an arm on K slots; with `warm`, after one that is not timed, on what the slots still hold."""
         model = self.models[request["arm"]]
+        room = (request["arena"], request["at"], request["room"])
         if request["warm"]:
             with torch.no_grad():
-                for slot in request["slots"]:
-                    model(*self._arguments(slot))
+                self.worker.warm(model, [self._arguments(slot) for slot in request["slots"]], *room)
         arguments = [self._arguments(slot) for slot in request["slots"]]
         if request.get("rng") is not None:
             seed_everything(request["rng"])
         with torch.no_grad():
-            text = self.worker.call(model, arguments, request["arena"], request["at"], request["room"])
+            text = self.worker.call(model, arguments, *room)
         return {"result": json.loads(text)}
 
     def _arguments(self, slot):

@@ -47,17 +47,27 @@ class Worker {
   at::Tensor bytes_of(int id, std::uint64_t at, std::uint64_t bytes) const { return m_arenas.bytes_of(id, at, bytes); }
   void set_null_output(const py::object& value) { m_null = worker::capture(value.ptr()); }
 
+  void warm(const py::object& model, const std::vector<py::tuple>& arguments, int arena, std::uint64_t at,
+            std::uint64_t room) {
+    worker::warm_call(m_arenas, model.ptr(), pointers(arguments), worker::OutputRoom{arena, at, room}, m_null);
+  }
+
   std::string call(const py::object& model, const std::vector<py::tuple>& arguments, int arena, std::uint64_t at,
                    std::uint64_t room) {
+    return worker::timed_call(m_link, m_arenas, model.ptr(), pointers(arguments), worker::OutputRoom{arena, at, room},
+                              m_null);
+  }
+
+ private:
+  static std::vector<PyObject*> pointers(const std::vector<py::tuple>& arguments) {
     std::vector<PyObject*> raw;
     raw.reserve(arguments.size());
     for (py::tuple const& one : arguments) {
       raw.push_back(one.ptr());
     }
-    return worker::timed_call(m_link, m_arenas, model.ptr(), raw, worker::OutputRoom{arena, at, room}, m_null);
+    return raw;
   }
 
- private:
   worker::Link m_link;
   worker::Arenas m_arenas;
   worker::Node m_null;
@@ -78,6 +88,8 @@ PYBIND11_MODULE(_cuda_agent, m) {
            "A uint8 tensor over part of an arena.")
       .def("set_null_output", &Worker::set_null_output, py::arg("value"),
            "What the null arm stores in place of a model's result.")
+      .def("warm", &Worker::warm, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
+           py::arg("room"), "The calls and stores of `call`, without a clock.")
       .def("call", &Worker::call, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
            py::arg("room"));
   m.def(
