@@ -12,6 +12,7 @@ import json
 import os
 import random
 import sys
+import time
 import traceback
 
 import torch  # before _cuda_agent, which needs torch's libraries in the process
@@ -20,6 +21,11 @@ import _cuda_agent
 from cuda_agent_tree import Decoder, Encoder, Unsupported
 
 TRACEBACK_BYTES = 16384
+
+# Before a timed call on the CPU. A memory-bound model of 2 ms still gains 15 % from the fifth call on, in a process that
+# was stopped for 100 ms.
+WARM_SECONDS = 0.01
+MOST_WARM_CALLS = 8
 
 
 class TaskError(Exception):
@@ -136,18 +142,26 @@ class Base:
         return {}
 
     def op_call(self, request, _fds):
-        """One timed call of an arm on K slots; with `warm`, after one that is not timed, on what the slots still hold."""
+        """One timed call of an arm on K slots; with `warm`, after some that are not timed, on what the slots still hold."""
         model = self.models[request["arm"]]
         room = (request["arena"], request["at"], request["room"])
         if request["warm"]:
-            with torch.no_grad():
-                self.worker.warm(model, [self._arguments(slot) for slot in request["slots"]], *room)
+            self._warm(model, request["slots"], room)
         arguments = [self._arguments(slot) for slot in request["slots"]]
         if request.get("rng") is not None:
             seed_everything(request["rng"])
         with torch.no_grad():
             text = self.worker.call(model, arguments, *room)
         return {"result": json.loads(text)}
+
+    def _warm(self, model, slots, room):
+        """A process that was stopped for long is slow for more than one call: the same arm, until it is not."""
+        end = time.perf_counter() + WARM_SECONDS
+        with torch.no_grad():
+            for _ in range(MOST_WARM_CALLS):
+                self.worker.warm(model, [self._arguments(slot) for slot in slots], *room)
+                if time.perf_counter() > end:
+                    break
 
     def _arguments(self, slot):
         bound = self.slots[slot]
