@@ -151,9 +151,7 @@ class Profiler {
     auto const null_at = m_random.below(order.size() + 1);
     for (std::size_t i = 0; i <= order.size(); ++i) {
       if (i == null_at) {
-        auto const null = m_exchange.call_null(Arm::eager, m_overheads.like, m_options.limits.ask);
-        if (!null) return fail(null.error());
-        m_nulls.push_back(*null);
+        if (auto done = empty_calls(); !done) return fail(done.error());
       }
       if (i == order.size()) break;
       Arm const arm = order[i];
@@ -185,6 +183,15 @@ class Profiler {
       for (double const span : spans) m_times[arm].push_back(without_null(span, null, m_overheads.calls));
     }
     return true;
+  }
+
+  /// One in each process, although only the reference's counts: the one that does less wakes up slower, by up to 40 µs.
+  Result<void> empty_calls() {
+    auto const null = m_exchange.call_null(Arm::eager, m_overheads.like, m_options.limits.ask);
+    if (!null) return fail(null.error());
+    m_nulls.push_back(*null);
+    auto const other = m_exchange.call_null(Arm::candidate, m_overheads.like, candidate_limit());
+    return other ? Result<void>() : fail(other.error());
   }
 
   Result<void> check_compiled(const std::map<Arm, ArmCall>& made) {
