@@ -93,7 +93,7 @@ struct ArmReport {
   std::string name;              ///< "eager", "compiled", "candidate"
   std::optional<Interval> time;  ///< microseconds a call, null subtracted
   int calls = 0;                 ///< timed calls
-  std::optional<double> null;    ///< microseconds, this arm's own worker
+  std::optional<double> null;    ///< microseconds a call, in the reference's worker
 };
 
 struct RatioReport {

@@ -237,7 +237,9 @@ class TextReport {
     if (speed.calls_per_round > 1) foot += fmt::format(" of {} calls", speed.calls_per_round);
     if (confidence > 0) foot += fmt::format(" · intervals hold with {:.4g} %", confidence * 100);
     line("speed", foot, Colour::faint);
-    if (speed.launch_bound) line("speed", "launch bound: the time is mostly that of starting the work", Colour::warn);
+    if (speed.launch_bound) {
+      line("speed", "launch bound: an empty call with the same results takes more than a third as long", Colour::warn);
+    }
     if (speed.unstable) line("speed", "unstable: the rounds differ more than a verdict should rest on", Colour::warn);
     for (auto const& sentence : speed.disturbed) line("speed", "disturbed: " + safe(sentence), Colour::warn);
   }
