@@ -132,7 +132,12 @@ class Judgement {
   }
 
   Result<void> choose_device() {
-    bool const wants_cuda = m_options.device == Device::cuda || !m_options.architecture.empty();
+    if (!m_options.gpu.empty() && m_options.device == Device::cpu) {
+      return fail(Outcome::environment_error, "--gpu names a GPU, and --device cpu uses none",
+                  {"leave one of the two out"});
+    }
+    bool const wants_cuda =
+        m_options.device == Device::cuda || !m_options.architecture.empty() || !m_options.gpu.empty();
     if (wants_cuda && m_options.stage != Stage::compile) {
       return fail(
           Outcome::environment_error, "this build of cuda-agent has no CUDA judge: only `compile` takes --device cuda",
