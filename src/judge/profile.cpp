@@ -64,7 +64,8 @@ class Profiler {
     m_start = util::Clock::now();
     int rounds = 0;
     while (rounds < m_options.rule.most_rounds()) {
-      m_progress.step(fmt::format("timing: round {}", rounds + 1));
+      if (rounds == 0) m_progress.step("timing the arms");
+      if (m_options.rule.is_look(rounds)) m_progress.step(fmt::format("timing the arms: {} rounds so far", rounds));
       auto const counted = round();
       if (!counted) return fail(counted.error());
       if (!*counted) continue;

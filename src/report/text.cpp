@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <spdlog/fmt/fmt.h>
@@ -297,10 +298,19 @@ class TextReport {
     for (auto const& finding : m_verdict.task_findings) {
       line("warning", fmt::format("task is {}: {}", safe(finding.kind), safe(finding.message)), Colour::warn);
     }
+    // What is missing for one reason is one line.
+    std::vector<std::pair<std::string, std::vector<std::string>>> missing;
     for (auto const& protection : m_verdict.protections) {
       if (protection.in_force) continue;
-      auto text = fmt::format("not in force: {}", safe(protection.name));
-      if (!protection.detail.empty()) text += ": " + safe(protection.detail);
+      auto const same = std::find_if(missing.begin(), missing.end(),
+                                     [&](auto const& known) { return known.first == protection.detail; });
+      auto& names = same == missing.end() ? missing.emplace_back(protection.detail, std::vector<std::string>{}).second
+                                          : same->second;
+      names.push_back(protection.name);
+    }
+    for (auto const& [detail, names] : missing) {
+      auto text = fmt::format("not in force: {}", safe(util::join(names, ", ")));
+      if (!detail.empty()) text += ": " + safe(detail);
       line("warning", text, Colour::warn);
     }
   }

@@ -37,7 +37,7 @@ STAGES = {
     "loading the candidate": ("verify", {"model_new.py": FOREVER + tiny_candidate()}, "loading the candidate"),
     "checking": ("verify", {"model_new.py": ENDLESS}, "checking: trial 1"),
     "torch.compile": ("run", {}, "torch.compile"),
-    "timing": ("profile --baseline eager", {}, "timing: round"),
+    "timing": ("profile --baseline eager", {}, "timing the arms"),
 }
 
 

@@ -142,6 +142,15 @@ TEST(TextReport, WarnsOnceForEachProtectionThatIsNotInForce) {
   EXPECT_TRUE(lacks(text, "bubblewrap"));
 }
 
+TEST(TextReport, NamesProtectionsThatLackForOneReasonInOneLine) {
+  auto verdict = passed();
+  verdict.protections.push_back({"namespaces", false, "no bubblewrap"});
+  verdict.protections.push_back({"seccomp", false, "the kernel lacks it"});
+  verdict.protections.push_back({"network", false, "no bubblewrap"});
+  EXPECT_TRUE(has(text_of(verdict), "not in force: namespaces, network: no bubblewrap\n"
+                                    "           not in force: seccomp: the kernel lacks it\n"));
+}
+
 TEST(TextReport, QuotesTheCandidateAndLetsNoEscapeThrough) {
   auto verdict = passed();
   verdict.candidate_output = "\033[2Jhello\nPASS";
