@@ -147,8 +147,9 @@ TEST(TextReport, NamesProtectionsThatLackForOneReasonInOneLine) {
   verdict.protections.push_back({"namespaces", false, "no bubblewrap"});
   verdict.protections.push_back({"seccomp", false, "the kernel lacks it"});
   verdict.protections.push_back({"network", false, "no bubblewrap"});
-  EXPECT_TRUE(has(text_of(verdict), "not in force: namespaces, network: no bubblewrap\n"
-                                    "           not in force: seccomp: the kernel lacks it\n"));
+  EXPECT_TRUE(has(text_of(verdict),
+                  "not in force: namespaces, network: no bubblewrap\n"
+                  "           not in force: seccomp: the kernel lacks it\n"));
 }
 
 TEST(TextReport, QuotesTheCandidateAndLetsNoEscapeThrough) {
