@@ -144,14 +144,16 @@ std::optional<Diagnostic> parse_line(const std::string& line) {
 }
 
 // cudafe++ prints no column: it shows the source line, indented by two, and a caret under the place.
-// What it shows has its macros expanded, so that the caret counts only where the shown line is the source's own.
+// What it shows has its macros expanded, so that the caret counts only where all before it is the source's own.
 int column_of_caret(const std::vector<std::string>& lines, std::size_t after, const std::string& source_line) {
-  if (lines.size() <= after + 2 || util::trim(lines[after + 1]) != util::trim(source_line)) return 0;
+  if (lines.size() <= after + 2 || source_line.empty()) return 0;
   static const std::regex caret(R"(^ *\^ *$)");
   for (std::size_t i = after + 1; i < lines.size() && i <= after + 2; ++i) {
     if (lines[i].size() < longest_line && std::regex_match(lines[i], caret)) {
-      auto const at = static_cast<int>(lines[i].find('^'));
-      return at >= 2 ? at - 1 : 0;
+      auto const at = lines[i].find('^');
+      bool const own = at >= 2 && i == after + 2 && at - 2 <= source_line.size() &&
+                       lines[after + 1].compare(0, at, "  " + source_line, 0, at) == 0;
+      return own ? static_cast<int>(at) - 1 : 0;
     }
   }
   return 0;

@@ -62,7 +62,17 @@ TEST(Diagnostics, NvccsCaretGivesTheColumnWhereTheSourceLineIsShownAsItIs) {
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(warnings[0].severity, "warning");
   EXPECT_EQ(warnings[0].message, "#177-D: variable \"unused\" was declared but never referenced");
-  EXPECT_EQ(warnings[0].column, 0);
+  EXPECT_EQ(warnings[0].column, 0);  // behind the expanded __global__
+}
+
+TEST(Diagnostics, AMacroBehindNvccsCaretDoesNotMatter) {
+  auto const errors = parse_diagnostics(
+      "kernels/a.cu(14): error: expected a \";\"\n"
+      "  __attribute__((global)) void f()\n"
+      "  ^\n",
+      [](const std::string&, int) { return std::string("__global__ void f()"); });
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].column, 1);
 }
 
 TEST(Diagnostics, OfPtxas) {
