@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import BINARY, copy_example, cuda_agent, environment, judged
+from harness import BINARY, CACHE, copy_example, cuda_agent, environment, judged
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +76,10 @@ def test_text_fits_one_screen(example):
     assert answer.code == 0, str(answer)
     assert len(answer.out.splitlines()) <= 50
     assert "\x1b" not in answer.out
+
+
+def test_keeps_what_torch_compile_would_make_again(answer):
+    assert answer.code == 0, str(answer)
+    kept = CACHE / "torch-compile"
+    assert any((kept / "inductor-headers").rglob("*.gch"))
+    assert any((kept / "inductor" / "vector-instructions").iterdir())
