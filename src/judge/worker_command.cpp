@@ -1,6 +1,9 @@
 #include "judge/worker_command.hpp"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <sched.h>
@@ -29,19 +32,49 @@ int threads_for_models(int wanted) {
   return std::clamp(processors - 1, 1, most);
 }
 
-/// What the interpreter needs to run as it does outside, read-only.
-void bind_interpreter(const build::Interpreter& interpreter, exec::SandboxPlan& plan) {
-  auto const bind = [&](const fs::path& path) {
-    if (!path.empty() && path != "/") plan.binds.push_back({path, {}, false, true});
-  };
-  bind(interpreter.base_prefix);
-  bind(interpreter.prefix);
-  bind(interpreter.torch_dir);
-  for (fs::path const& path : interpreter.library_dirs) bind(path);
-  for (fs::path const& path : interpreter.search_path) {
-    if (path.is_absolute()) bind(path);
+bool has_space(const fs::path& path) { return path.string().find_first_of(" \t\n") != std::string::npos; }
+
+/// Where the interpreter's folders are in the sandbox: where they are outside, except for those with a space in their
+/// name, which Inductor cannot pass to a compiler.
+class InterpreterPlaces {
+ public:
+  explicit InterpreterPlaces(const build::Interpreter& interpreter) {
+    add(interpreter.base_prefix);
+    add(interpreter.prefix);
+    add(interpreter.torch_dir);
+    for (fs::path const& path : interpreter.library_dirs) add(path);
+    for (fs::path const& path : interpreter.search_path) {
+      if (path.is_absolute()) add(path);
+    }
   }
-}
+
+  /// Read-only. What is moved is also where it was: pyvenv.cfg and the like name it.
+  void bind(exec::SandboxPlan& plan) const {
+    for (auto const& [outside, inside] : m_places) {
+      plan.binds.push_back({outside, {}, false, true});
+      if (inside != outside) plan.binds.push_back({outside, inside, false, true});
+    }
+  }
+
+  fs::path inside(const fs::path& path) const {
+    for (auto const& [outside, inside] : m_places) {
+      auto const rest = path.lexically_relative(outside);
+      if (outside != inside && !rest.empty() && *rest.begin() != "..") return (inside / rest).lexically_normal();
+    }
+    return path;
+  }
+
+ private:
+  void add(const fs::path& path) {
+    if (path.empty() || path == "/") return;
+    fs::path place = inside(path);
+    if (place != path) return;  // lies in one that is there
+    if (has_space(path)) place = fs::path("/interpreter") / std::to_string(m_places.size());
+    m_places.emplace_back(path, place);
+  }
+
+  std::vector<std::pair<fs::path, fs::path>> m_places;  ///< outside, inside
+};
 
 std::map<std::string, std::string> environment(const WorkerSetup& setup, const fs::path& cache_inside) {
   std::map<std::string, std::string> env = {
@@ -84,17 +117,19 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
       {"device", setup.device},           {"threads", threads_for_models(setup.threads)},
       {"module", module_inside.string()}, {"paths", nlohmann::json::array()},
   };
-  for (fs::path const& path : setup.interpreter->search_path) config["paths"].push_back(path.string());
+  InterpreterPlaces const places(*setup.interpreter);
+  auto const seen = [&](const fs::path& path) { return (boxed ? places.inside(path) : path).string(); };
+  for (fs::path const& path : setup.interpreter->search_path) config["paths"].push_back(seen(path));
 
   exec::Command& command = made.command;
   // -u, since -I ignores PYTHONUNBUFFERED: what a killed worker had in its buffers would be lost.
-  command.argv = {setup.interpreter->executable.string(), "-I", "-B", "-u", "-c", start, config.dump()};
+  command.argv = {seen(setup.interpreter->executable), "-I", "-B", "-u", "-c", start, config.dump()};
   command.env = environment(setup, cache_inside);
   command.cwd = "/tmp";
   if (boxed) {
     exec::SandboxPlan plan;
     plan.home = home_inside;
-    bind_interpreter(*setup.interpreter, plan);
+    places.bind(plan);
     plan.binds.push_back({setup.module_folder, module_inside, false, false});
     plan.binds.push_back({setup.folder, made.folder_inside, false, false});
     if (reference) {
