@@ -103,6 +103,15 @@ class Linker {
     return std::nullopt;
   }
 
+  /// GNU ld names some places by the file name alone: the one source that has it.
+  std::string source_named(const std::string& file) const {
+    std::vector<std::string> found;
+    for (auto const& [source, stored] : m_objects.stored) {
+      if (fs::path(source).filename() == file) found.push_back(source);
+    }
+    return found.size() == 1 ? found.front() : file;
+  }
+
   std::optional<Error> link(util::Progress& progress, util::Deadline deadline) {
     if (auto error = lay_out()) return error;
     BuildRoom::Extra const objects{m_object_folder, "/cuda-agent/objects"};
@@ -118,7 +127,10 @@ class Linker {
     auto const outcome = run_jobs({job}, 1, progress, deadline).front();
     m_linked.report.seconds = outcome.seconds;
     m_linked.report.diagnostics = parse_diagnostics(outcome.output);
-    for (auto& diagnostic : m_linked.report.diagnostics) diagnostic.phase = "link";
+    for (auto& diagnostic : m_linked.report.diagnostics) {
+      diagnostic.phase = "link";
+      diagnostic.file = source_named(diagnostic.file);
+    }
     if (outcome.ok()) return std::nullopt;
     return explain_failure({extension_name, "link", m_timeout, true}, outcome, m_linked.report.diagnostics);
   }

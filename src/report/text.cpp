@@ -187,7 +187,9 @@ class TextReport {
   }
 
   void check(const Correctness& check) {
-    auto text = fmt::format("{} of {} correct", check.passed, check.trials);
+    // `profile` makes no trials of its own.
+    auto text = check.trials > 0 ? fmt::format("{} of {} correct", check.passed, check.trials)
+                                 : std::string("every timed call is correct");
     if (check.worst) {
       text += fmt::format(" · largest error {} at {}", error_text(check.worst->absolute), place(*check.worst));
     }
