@@ -66,7 +66,7 @@ def start(*arguments, cwd=None, env=None, **options):
     )
 
 
-def finish(process, started, timeout=300):
+def finish(process, started, timeout=600):
     """Waits for a command of `start`."""
     try:
         out, err = process.communicate(timeout=timeout)
@@ -77,7 +77,7 @@ def finish(process, started, timeout=300):
     return Answer(process.returncode, out.decode(), err.decode(), time.monotonic() - started)
 
 
-def cuda_agent(*arguments, cwd=None, env=None, timeout=300, **options):
+def cuda_agent(*arguments, cwd=None, env=None, timeout=600, **options):
     """Runs `cuda-agent ARGUMENTS` and returns its Answer. `env` holds changes of the environment."""
     started = time.monotonic()
     return finish(start(*arguments, cwd=cwd, env=env, **options), started, timeout)

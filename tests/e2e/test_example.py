@@ -55,7 +55,7 @@ def test_every_run_goes_to_the_history(example):
 def test_runs_with_stdin_closed(example):
     argv = ["sh", "-c", 'exec "$@" <&-', "sh"]
     command = [str(BINARY), "run", str(example), "--device", "cpu", "--json"]
-    done = subprocess.run(argv + command, env=environment(), capture_output=True, timeout=300, check=False)
+    done = subprocess.run(argv + command, env=environment(), capture_output=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr.decode()
 
 
