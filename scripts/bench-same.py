@@ -35,7 +35,10 @@ def ask(binary, device, workspace, timeout):
     """The verdict of one `run`, or a sentence about why there is none."""
     command = [binary, "run", workspace, "--device", device, "--baseline", "eager", "--json", "--quiet"]
     command += ["--timeout", str(timeout)]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout + 60, check=False)
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout + 60, check=False)
+    except subprocess.TimeoutExpired:
+        return None, f"no answer within {timeout + 60:g} s"
     try:
         verdict = json.loads(done.stdout)
     except json.JSONDecodeError:

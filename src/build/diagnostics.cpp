@@ -148,15 +148,12 @@ std::optional<Diagnostic> parse_line(const std::string& line) {
 int column_of_caret(const std::vector<std::string>& lines, std::size_t after, const std::string& source_line) {
   if (lines.size() <= after + 2 || source_line.empty()) return 0;
   static const std::regex caret(R"(^ *\^ *$)");
-  for (std::size_t i = after + 1; i < lines.size() && i <= after + 2; ++i) {
-    if (lines[i].size() < longest_line && std::regex_match(lines[i], caret)) {
-      auto const at = lines[i].find('^');
-      bool const own = at >= 2 && i == after + 2 && at - 2 <= source_line.size() &&
-                       lines[after + 1].compare(0, at, "  " + source_line, 0, at) == 0;
-      return own ? static_cast<int>(at) - 1 : 0;
-    }
-  }
-  return 0;
+  std::string const& below = lines[after + 2];
+  if (below.size() >= longest_line || !std::regex_match(below, caret)) return 0;
+  auto const at = below.find('^');
+  bool const own =
+      at >= 2 && at - 2 <= source_line.size() && lines[after + 1].compare(0, at, "  " + source_line, 0, at) == 0;
+  return own ? static_cast<int>(at) - 1 : 0;
 }
 
 }  // namespace

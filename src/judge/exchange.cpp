@@ -82,7 +82,7 @@ Result<void> Exchange::make_slots_for(Side& side, std::uint64_t bytes, int calls
   auto arena = m_backend.allocate(bytes * static_cast<std::uint64_t>(calls));
   if (!arena) return fail(arena.error());
   side.bound.assign(static_cast<std::size_t>(calls), "");
-  side.filled.assign(static_cast<std::size_t>(calls), "");
+  side.filled.assign(static_cast<std::size_t>(calls), false);
   return side.loan.lend(inputs_arena, std::move(*arena), m_limit);
 }
 
@@ -160,6 +160,7 @@ Result<void> Exchange::bind(Side& side) {
     auto done = side.loan.worker().request(message, {}, m_limit, "receiving inputs");
     if (!done) return fail(done.error());
     side.bound[k] = std::move(text);
+    side.filled[k] = false;
   }
   return {};
 }
@@ -179,9 +180,7 @@ void Exchange::make_room(std::uint64_t bytes) {
 }
 
 bool Exchange::can_warm(const Side& side) const {
-  auto const calls = static_cast<std::ptrdiff_t>(m_calls);
-  return side.filled.size() >= static_cast<std::size_t>(m_calls) &&
-         std::equal(side.filled.begin(), side.filled.begin() + calls, side.bound.begin());
+  return std::all_of(side.filled.begin(), side.filled.begin() + m_calls, [](bool filled) { return filled; });
 }
 
 Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
@@ -203,7 +202,7 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                      {"at", 0},      {"room", m_room}, {"rng", m_call_seed >> 1}, {"warm", warm && can_warm(side)}}
           .dump();
   auto result = m_backend.call(side.loan.worker(), call);
-  std::copy_n(side.bound.begin(), m_calls, side.filled.begin());
+  std::fill_n(side.filled.begin(), m_calls, true);
   if (!result) return fail(side.loan.worker().explained(result.error(), during));
   return result;
 }

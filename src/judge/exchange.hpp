@@ -96,8 +96,8 @@ class Exchange {
  private:
   struct Side {
     Loan loan;
-    std::vector<std::string> bound;   ///< what each slot was last bound to
-    std::vector<std::string> filled;  ///< what each slot was bound to when inputs were last copied into it
+    std::vector<std::string> bound;  ///< what each slot was last bound to
+    std::vector<bool> filled;        ///< whether inputs were copied into a slot since
     std::string null_like;
   };
 

@@ -133,8 +133,7 @@ class Judgement {
 
   Result<void> choose_device() {
     if (!m_options.gpu.empty() && m_options.device == Device::cpu) {
-      return fail(Outcome::environment_error, "--gpu names a GPU, and --device cpu uses none",
-                  {"leave one of the two out"});
+      return fail(Outcome::usage_error, "--gpu names a GPU, and --device cpu uses none", {"leave one of the two out"});
     }
     bool const wants_cuda =
         m_options.device == Device::cuda || !m_options.architecture.empty() || !m_options.gpu.empty();

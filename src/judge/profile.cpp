@@ -16,11 +16,7 @@ constexpr int most_calls = 64;
 constexpr std::uint64_t memory_for_calls = std::uint64_t{256} << 20;
 constexpr int null_calls = 11;
 constexpr int alone_calls = 9;
-/// Wider than ± this much of the estimate, an interval says little about the 5 % that a milestone asks for.
-constexpr double widest_half = 0.05;
 constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
-
-double median_of(std::vector<double> values) { return median(values); }
 
 /// Differences that the clock cannot resolve must not turn into a time of nothing or less.
 double without_null(double span, double null, int calls) {
@@ -114,7 +110,6 @@ class Profiler {
       auto const counted = round();
       if (!counted) return fail(counted.error());
     }
-    m_times.clear();
     m_spans.clear();
     m_nulls.clear();
     return {};
@@ -132,7 +127,6 @@ class Profiler {
 
   void leave_out(Arm arm, std::string reason) {
     m_arms.erase(std::remove(m_arms.begin(), m_arms.end(), arm), m_arms.end());
-    m_times.erase(arm);
     m_spans.erase(arm);
     m_result.not_measured[fmt::format("/speed/{}", to_string(arm))] = reason;
     m_result.speed.disturbed.push_back(fmt::format("the {} baseline is left out: {}", to_string(arm), reason));
@@ -178,11 +172,6 @@ class Profiler {
     m_correctness.timed_compared += m_exchange.calls();
     if (auto same = check_compiled(made); !same) return fail(same.error());
     for (auto const& [arm, one] : made) m_spans[arm].push_back(one.microseconds);
-    m_times.clear();
-    double const null = median(m_nulls);
-    for (auto const& [arm, spans] : m_spans) {
-      for (double const span : spans) m_times[arm].push_back(without_null(span, null, m_overheads.calls));
-    }
     return true;
   }
 
@@ -214,15 +203,25 @@ class Profiler {
     return {};
   }
 
+  /// The spans of an arm without the empty call's, microseconds a call, by round.
+  std::vector<double> times(Arm arm) const {
+    double const null = median(m_nulls);
+    std::vector<double> result = m_spans.at(arm);
+    for (double& span : result) span = without_null(span, null, m_overheads.calls);
+    return result;
+  }
+
+  RatioEstimate ratio_to(Arm baseline) const {
+    return estimate_ratio(times(baseline), times(Arm::candidate), m_options.rule.confidence);
+  }
+
   bool enough(int rounds) const {
     double const spent = std::chrono::duration<double>(util::Clock::now() - m_start).count();
     if (spent > 10 * m_options.budget_seconds) return true;
     if (rounds < fewest_rounds) return false;
     if (spent > m_options.budget_seconds) return true;
-    return std::all_of(m_arms.begin(), m_arms.end(), [&](Arm arm) {
-      return m_options.rule.settled(
-          estimate_ratio(m_times.at(arm), m_times.at(Arm::candidate), m_options.rule.confidence).ratio);
-    });
+    return std::all_of(m_arms.begin(), m_arms.end(),
+                       [&](Arm arm) { return m_options.rule.settled(ratio_to(arm).ratio); });
   }
 
   Result<void> drop_recompiled() {
@@ -240,28 +239,28 @@ class Profiler {
     speed.mode = m_exchange.backend().mode();
     speed.rounds = rounds;
     speed.calls_per_round = m_overheads.calls;
-    for (auto const& [arm, times] : m_times) {
+    for (auto const& [arm, spans] : m_spans) {
       ArmReport one;
       one.name = to_string(arm);
       one.calls = rounds * m_overheads.calls;
-      one.time = estimate_location(times, m_options.rule.confidence);
+      one.time = estimate_location(times(arm), m_options.rule.confidence);
       one.null = median(m_nulls) / m_overheads.calls;
       speed.arms.push_back(one);
     }
     for (Arm const arm : m_arms) {
-      auto const estimate = estimate_ratio(m_times.at(arm), m_times.at(Arm::candidate), m_options.rule.confidence);
+      auto const estimate = ratio_to(arm);
       RatioReport one;
       one.baseline = to_string(arm);
       one.ratio = estimate.ratio;
       one.confidence = estimate.confidence;
+      speed.unstable = speed.unstable || m_options.rule.unstable(one.ratio);
       speed.ratios.push_back(one);
     }
-    double const span = median_of(m_times.at(Arm::candidate)) * m_overheads.calls;
+    double const span = median(times(Arm::candidate)) * m_overheads.calls;
     speed.launch_bound = span < 3 * median(m_nulls);
     auto const slowness = eager_guard();
     if (!slowness) return fail(slowness.error());
     for (RatioReport& one : speed.ratios) {
-      speed.unstable = speed.unstable || one.ratio.high - one.ratio.low > 2 * widest_half * one.ratio.estimate;
       if (one.baseline != to_string(Arm::eager)) continue;
       one.ratio.estimate *= *slowness;
       one.ratio.low *= *slowness;
@@ -274,9 +273,7 @@ class Profiler {
   /// candidate, it is timed once more with the candidate's processes gone: if it is fast again, that is what counts; if
   /// it is not, the machine has changed, which hit both arms alike. The factor (≤ 1) by which the ratio shrinks.
   Result<double> eager_guard() {
-    auto const beside = m_times.find(Arm::eager);
-    if (beside == m_times.end() || m_overheads.eager_alone.empty()) return 1;
-    Interval const now = estimate_location(beside->second, m_options.rule.confidence);
+    Interval const now = estimate_location(times(Arm::eager), m_options.rule.confidence);
     Interval const before = estimate_location(m_overheads.eager_alone, m_options.rule.confidence);
     if (!clearly_faster(before, now)) return 1;
     m_candidate.end();
@@ -311,11 +308,10 @@ class Profiler {
   Correctness& m_correctness;
   util::Progress& m_progress;
   std::vector<Arm> m_arms;                     ///< baselines that are still in
-  std::map<Arm, std::vector<double>> m_spans;  ///< as measured, by round
+  std::map<Arm, std::vector<double>> m_spans;  ///< microseconds of K calls as measured, by round
   /// Of empty calls in the reference's process, one a round: nothing in the candidate's can be trusted any more, and
   /// what an empty call takes follows the machine's state.
   std::vector<double> m_nulls;
-  std::map<Arm, std::vector<double>> m_times;  ///< the spans without the null's, a call
   util::Clock::time_point m_start;
   ProfileResult m_result;
   double m_slowest = 0;

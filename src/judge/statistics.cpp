@@ -185,6 +185,10 @@ bool StoppingRule::settled(const Interval& ratio) const {
   return ratio.estimate > 0 && (ratio.high - ratio.low) / 2 <= half_width * ratio.estimate;
 }
 
+bool StoppingRule::unstable(const Interval& ratio) const {
+  return (ratio.high - ratio.low) / 2 > widest * ratio.estimate;
+}
+
 int StoppingRule::most_rounds() const { return looks.empty() ? 0 : looks.back(); }
 
 }  // namespace cuda_agent::judge

@@ -51,10 +51,13 @@ struct StoppingRule {
   std::vector<int> looks = {8, 12, 16, 24, 32, 48};  ///< rounds done, ascending
   double confidence = 0.995;
   double half_width = 0.01;  ///< relative to the estimate
+  double widest = 0.05;      ///< likewise
 
   bool is_look(int rounds) const;
   /// (high − low) / 2 ≤ half_width · estimate.
   bool settled(const Interval& ratio) const;
+  /// (high − low) / 2 > widest · estimate: too wide to say much about the 5 % that a milestone asks for.
+  bool unstable(const Interval& ratio) const;
   /// Rounds after which an ask ends whatever its interval.
   int most_rounds() const;
 };

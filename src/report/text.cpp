@@ -188,13 +188,14 @@ class TextReport {
 
   void check(const Correctness& check) {
     // `profile` makes no trials of its own.
+    bool const right = check.passed == check.trials && check.mismatch.empty();
     auto text = check.trials > 0 ? fmt::format("{} of {} correct", check.passed, check.trials)
-                                 : std::string("every timed call is correct");
+                                 : std::string(right ? "every timed call is correct" : "a timed call is wrong");
     if (check.worst) {
       text += fmt::format(" · largest error {} at {}", error_text(check.worst->absolute), place(*check.worst));
     }
     if (check.timed_compared > 0) text += fmt::format(" · {} timed calls compared", check.timed_compared);
-    line("check", text, check.passed == check.trials ? Colour::plain : Colour::bad);
+    line("check", text, right ? Colour::plain : Colour::bad);
     std::vector<std::string> tolerances;
     tolerances.reserve(check.tolerances.size());
     for (auto const& [dtype, tolerance] : check.tolerances) {

@@ -19,10 +19,6 @@ void wait_for_go(Link& link) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// What the calls of one request came to.
 struct Outcomes {
   std::vector<Node> results;  ///< described, their tensors released

@@ -66,7 +66,7 @@ def start(*arguments, cwd=None, env=None, **options):
     )
 
 
-def finish(process, started, timeout=600):
+def finish(process, started, timeout=300):
     """Waits for a command of `start`."""
     try:
         out, err = process.communicate(timeout=timeout)
@@ -77,7 +77,7 @@ def finish(process, started, timeout=600):
     return Answer(process.returncode, out.decode(), err.decode(), time.monotonic() - started)
 
 
-def cuda_agent(*arguments, cwd=None, env=None, timeout=600, **options):
+def cuda_agent(*arguments, cwd=None, env=None, timeout=300, **options):
     """Runs `cuda-agent ARGUMENTS` and returns its Answer. `env` holds changes of the environment."""
     started = time.monotonic()
     return finish(start(*arguments, cwd=cwd, env=env, **options), started, timeout)
@@ -86,6 +86,16 @@ def cuda_agent(*arguments, cwd=None, env=None, timeout=600, **options):
 def judged(command, workspace, *arguments, **options):
     """`cuda-agent COMMAND WORKSPACE --device cpu --json ARGUMENTS`."""
     return cuda_agent(command, workspace, "--device", "cpu", "--json", *arguments, **options)
+
+
+def expect(answer, code, outcome, *words, fault="candidate"):
+    """The verdict of an answer with this exit code, outcome and fault, whose message matches all `words`."""
+    verdict = answer.verdict
+    assert (answer.code, verdict["outcome"], verdict["fault"]) == (code, outcome, fault), str(answer)
+    assert verdict["exit_code"] == code
+    for word in words:
+        assert re.search(word, verdict["message"]), verdict["message"]
+    return verdict
 
 
 def adopt_orphans():
@@ -166,6 +176,16 @@ def reference_as_candidate(model, into):
     (into / "kernels" / "nothing_binding.cpp").write_text(NOTHING_BINDING)
     return into
 
+
+# Doubles its work with every level: no compiler comes to an end.
+TEMPLATE_BOMB = """
+template <class A, class B> struct P {};
+template <int N, class T> struct G {
+  static constexpr int v = G<N - 1, P<T, int>>::v + G<N - 1, P<int, T>>::v;
+};
+template <class T> struct G<0, T> { static constexpr int v = 1; };
+int bomb = G<26, int>::v;
+"""
 
 # A task that takes no time: all of an ask's seconds are those of starting it.
 TINY_MODEL = """import torch

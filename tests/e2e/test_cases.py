@@ -1,17 +1,17 @@
 """Inputs from public bug reports about judges and kernels, those that need no GPU: each is judged as it should be."""
 
-import re
 import shutil
 import time
 
 import pytest
 
-import harness
 from harness import (
     NOTHING_BINDING,
+    TEMPLATE_BOMB,
     TINY_KERNEL,
     TINY_MODEL,
     cuda_agent,
+    expect,
     judged,
     nothing_left,
     passes,
@@ -19,19 +19,7 @@ from harness import (
     tiny_mode,
     tiny_workspace,
 )
-
-NVCC = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
-needs_nvcc = pytest.mark.skipif(NVCC is None, reason="no nvcc on this machine")
-
-# Doubles its work with every level.
-TEMPLATE_BOMB = """
-template <class A, class B> struct P {};
-template <int N, class T> struct G {
-  static constexpr int v = G<N - 1, P<T, int>>::v + G<N - 1, P<int, T>>::v;
-};
-template <class T> struct G<0, T> { static constexpr int v = 1; };
-int bomb = G<26, int>::v;
-"""
+from marks import needs_nvcc
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +32,6 @@ def right(workspace):
     """Every test starts from the right task and candidate."""
     shutil.rmtree(workspace / "kernels")
     tiny_workspace(workspace)
-
-
-def expect(answer, code, outcome, *words, fault="candidate"):
-    verdict = answer.verdict
-    assert (answer.code, verdict["outcome"], verdict["fault"]) == (code, outcome, fault), str(answer)
-    assert verdict["exit_code"] == code
-    for word in words:
-        assert re.search(word, verdict["message"]), verdict["message"]
-    return verdict
 
 
 def test_kernel_that_ends_for_small_values_only(workspace):

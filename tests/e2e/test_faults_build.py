@@ -1,15 +1,12 @@
 """Kernels that do not build: exit code 5, the candidate's fault, file and line (or the symbol) in the message."""
 
-import os
-import re
 import shutil
 
 import pytest
 
 import harness
-from harness import NOTHING_BINDING, TINY_BINDING, TINY_KERNEL, cuda_agent, judged, nothing_left, passes
-
-NVCC = shutil.which("nvcc") or ("/usr/local/cuda/bin/nvcc" if os.path.exists("/usr/local/cuda/bin/nvcc") else None)
+from harness import NOTHING_BINDING, TINY_BINDING, TINY_KERNEL, cuda_agent, expect, judged, nothing_left, passes
+from marks import needs_nvcc
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +21,6 @@ def whole(workspace):
     (workspace / "kernels").mkdir()
     (workspace / "kernels" / "tiny_cpu.cpp").write_text(TINY_KERNEL)
     (workspace / "kernels" / "tiny_binding.cpp").write_text(TINY_BINDING)
-
-
-def expect(answer, code, outcome, *words, fault="candidate"):
-    verdict = answer.verdict
-    assert (answer.code, verdict["outcome"], verdict["fault"]) == (code, outcome, fault), str(answer)
-    assert verdict["exit_code"] == code
-    for word in words:
-        assert re.search(word, verdict["message"]), verdict["message"]
-    return verdict
 
 
 @pytest.mark.parametrize("command", ["compile", "verify"])
@@ -89,7 +77,7 @@ def test_nothing_to_build(workspace):
     nothing_left(workspace)
 
 
-@pytest.mark.skipif(NVCC is None, reason="no nvcc on this machine")
+@needs_nvcc
 def test_syntax_error_in_cuda(workspace):
     (workspace / "kernels" / "tiny.cu").write_text("__global__ void twice(float* x) {\n  x[threadIdx.x] *= 2\n}\n")
     answer = cuda_agent("compile", workspace, "--arch", "90a", "--json")

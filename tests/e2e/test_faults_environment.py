@@ -31,13 +31,9 @@ def workspace(tmp_path_factory):
 
 
 def expect(answer, *words):
-    verdict = answer.verdict
-    assert (answer.code, verdict["outcome"], verdict["fault"]) == (3, "environment_error", "environment"), str(answer)
-    assert verdict["exit_code"] == 3
+    verdict = harness.expect(answer, 3, "environment_error", *words, fault="environment")
     assert verdict["reward"]["value"] is None
     assert verdict["hints"], verdict["message"]
-    for word in words:
-        assert re.search(word, verdict["message"]), verdict["message"]
     return verdict
 
 
@@ -215,6 +211,13 @@ def test_second_run_waits_and_says_for_whom(workspace):
     assert re.search(rf"waiting for the workspace, which is held by pid {first.pid}: cuda-agent verify ", second.err)
     assert second.verdict["timings"]["wait"] > 0.1
     nothing_left(workspace)
+
+
+def test_a_gpu_for_the_cpu_is_wrong_usage(workspace):
+    answer = judged("verify", workspace, "--gpu", "0")
+    assert (answer.code, answer.verdict["outcome"]) == (2, "usage_error"), str(answer)
+    assert "--gpu names a GPU, and --device cpu uses none" in answer.verdict["message"]
+    assert answer.verdict["hints"]
 
 
 def test_waiting_has_an_end(workspace):

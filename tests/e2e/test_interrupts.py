@@ -13,24 +13,15 @@ import time
 import pytest
 
 import harness
-from harness import TINY_MODEL, nothing_left, passes, tiny_candidate
+from harness import TEMPLATE_BOMB, TINY_MODEL, nothing_left, passes, tiny_candidate
 
 FOREVER = "while True:\n    pass\n"
 ENDLESS = tiny_candidate("[None for _ in iter(int, 1)]")
-# Doubles its work with every level: no compiler comes to an end.
-BOMB = """
-template <class A, class B> struct P {};
-template <int N, class T> struct G {
-  static constexpr int v = G<N - 1, P<T, int>>::v + G<N - 1, P<int, T>>::v;
-};
-template <class T> struct G<0, T> { static constexpr int v = 1; };
-int bomb = G<26, int>::v;
-"""
 
 # Name: command, what is changed, the line of progress at which the signal is sent.
 STAGES = {
     "preparing": ("verify", {}, "looking for Python"),
-    "compiling": ("compile", {"kernels/bomb_cpu.cpp": BOMB}, r"compiling.*bomb_cpu\.cpp"),
+    "compiling": ("compile", {"kernels/bomb_cpu.cpp": TEMPLATE_BOMB}, r"compiling.*bomb_cpu\.cpp"),
     "starting the workers": ("verify", {}, "starting the workers"),
     "loading the task": ("verify", {"model.py": FOREVER + TINY_MODEL}, "loading the task"),
     "measuring the overhead": ("run", {}, "measuring the overhead"),

@@ -249,5 +249,12 @@ TEST(StoppingRule, SettlesAtOnePercentHalfWidth) {
   EXPECT_FALSE(rule.settled({0, 0, 0}));
 }
 
+TEST(StoppingRule, IsUnstableAboveFivePercentHalfWidth) {
+  const StoppingRule rule;
+  EXPECT_FALSE(rule.unstable({2.0, 1.901, 2.099}));
+  EXPECT_TRUE(rule.unstable({2.0, 1.899, 2.101}));
+  EXPECT_TRUE(rule.unstable({2.0, 1.99, 2.5}));
+}
+
 }  // namespace
 }  // namespace cuda_agent::judge

@@ -28,8 +28,10 @@ build::Interpreter interpreter_under(const std::filesystem::path& prefix) {
   return interpreter;
 }
 
-WorkerCommand command_for(const build::Interpreter& interpreter, const exec::SandboxSupport& support) {
+WorkerCommand command_for(const build::Interpreter& interpreter, const exec::SandboxSupport& support,
+                          Role role = Role::reference) {
   WorkerSetup setup;
+  setup.role = role;
   setup.interpreter = &interpreter;
   setup.module_folder = "/module";
   setup.folder = "/folder";
@@ -59,6 +61,21 @@ TEST(WorkerCommand, OtherwiseTheInterpreterIsWhereItIsOutside) {
 TEST(WorkerCommand, WithoutASandboxNothingCanBeMoved) {
   auto const interpreter = interpreter_under("/home/you/my clone/.venv");
   EXPECT_EQ(command_for(interpreter, {}).command.argv.front(), "/home/you/my clone/.venv/bin/python");
+}
+
+// Inductor keeps precompiled headers in /tmp/torchinductor_<user>, and an ask's /tmp ends with it.
+TEST(WorkerCommand, ThePrecompiledHeadersOfInductorOutliveTheReferenceWorkerOnly) {
+  auto const interpreter = interpreter_under("/home/you/clone/.venv");
+  auto const keeps = [](const WorkerCommand& made) {
+    auto const& binds = made.command.sandbox->binds;
+    return std::any_of(binds.begin(), binds.end(), [&](const auto& bound) {
+      auto const user = made.command.env.find("LOGNAME");
+      return user != made.command.env.end() && bound.target == "/tmp/torchinductor_" + user->second && bound.writable &&
+             bound.source == std::filesystem::path("/cache") / inductor_headers;
+    });
+  };
+  EXPECT_TRUE(keeps(command_for(interpreter, bubblewrap())));
+  EXPECT_FALSE(keeps(command_for(interpreter, bubblewrap(), Role::candidate)));
 }
 
 }  // namespace

@@ -132,6 +132,19 @@ TEST(TextReport, TellsWhatToDoAboutTheEnvironment) {
             "           or give --python FILE\n");
 }
 
+// `profile` makes no trials: what it checks are its timed calls.
+TEST(TextReport, SaysWhetherTheTimedCallsWereRightWhereThereWereNoTrials) {
+  auto verdict = passed();
+  verdict.correctness->trials = 0;
+  verdict.correctness->passed = 0;
+  EXPECT_TRUE(has(text_of(verdict), "check    every timed call is correct"));
+  verdict.outcome = Outcome::wrong;
+  verdict.correctness->mismatch = "output[0] differs in 3 of 64 elements";
+  auto const text = text_of(verdict);
+  EXPECT_TRUE(has(text, "check    a timed call is wrong"));
+  EXPECT_TRUE(lacks(text, "every timed call is correct"));
+}
+
 TEST(TextReport, WarnsOnceForEachProtectionThatIsNotInForce) {
   auto verdict = passed();
   verdict.protections.push_back({"seccomp", false, "the kernel lacks it"});
