@@ -100,6 +100,18 @@ struct RatioReport {
   std::string baseline;   ///< "eager" or "compiled"
   Interval ratio;         ///< baseline time / candidate time
   double confidence = 0;  ///< e.g. 0.995
+  /// Relative half-width that the interval carries since the arms run in two processes; none where they are not told
+  /// apart.
+  std::optional<double> between_processes = std::nullopt;
+};
+
+/// What launching costs in the channels of the two workers (CUDA).
+struct ChannelReport {
+  int stream = 0;        ///< of the reference's worker, the nearest to the candidate's
+  int tried = 0;         ///< streams
+  int launches = 0;      ///< kernels that do nothing in the two figures below
+  double reference = 0;  ///< microseconds
+  double candidate = 0;  ///< microseconds
 };
 
 struct Speed {
@@ -108,6 +120,7 @@ struct Speed {
   int calls_per_round = 0;  ///< K
   std::vector<ArmReport> arms;
   std::vector<RatioReport> ratios;
+  std::optional<ChannelReport> channels;  ///< none where launches are not told apart (CPU)
   bool launch_bound = false;
   bool unstable = false;
   std::vector<std::string> disturbed;  ///< one sentence a disturbance

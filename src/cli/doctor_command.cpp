@@ -15,6 +15,7 @@
 #include "cli/gpu_probe.hpp"
 #include "cli/installation.hpp"
 #include "cli/outcome.hpp"
+#include "device/cuda/cuda_backend.hpp"
 #include "exec/sandbox.hpp"
 #include "util/files.hpp"
 #include "util/interrupt.hpp"
@@ -39,6 +40,7 @@ struct Diagnosis {
   std::vector<Finding> findings;
   bool cpu = false;    ///< candidates can be judged on the CPU
   bool build = false;  ///< CUDA can be compiled
+  bool cuda = false;   ///< candidates can be judged on a GPU
 };
 
 Finding missing(std::string name, const Error& error) {
@@ -81,11 +83,23 @@ Finding look_at_gpu(const GpuProbe& probe) {
         probe.problem,
         {"kernels can be compiled for a GPU here (compile --arch 90a) and are judged by their C++ twins on the CPU"}};
   }
-  return {"gpu",
-          true,
-          fmt::format("{}; driver for CUDA {}; this version compiles for it and judges on the CPU",
-                      util::join(probe.gpus, ", "), probe.driver_version),
-          {}};
+  return {"gpu", true, fmt::format("{}; driver for CUDA {}", util::join(probe.gpus, ", "), probe.driver_version), {}};
+}
+
+/// Whether candidates can be judged on the GPU: tried, up to where memory could be lent.
+Finding look_at_cuda_judge(const Diagnosis& diagnosis, const Result<build::Interpreter>& python,
+                           const std::string& gpu) {
+  constexpr const char* name = "cuda";
+  auto const backend = device::make_cuda_backend(gpu);
+  if (!backend) return missing(name, backend.error());
+  auto lent = (*backend)->allocate(1);
+  if (!lent) return missing(name, lent.error());
+  if (!diagnosis.build) return {name, false, "candidates cannot be compiled for the GPU", {"see nvcc above"}};
+  if (python->torch_cuda.empty()) {
+    return {name, false, "this torch was built without CUDA", {"install a torch with CUDA: pip install torch"}};
+  }
+  auto const facts = (*backend)->facts();
+  return {name, true, fmt::format("judges on {} ({})", facts.at("device.name"), facts.at("device.uuid")), {}};
 }
 
 Finding look_at_sandbox() {
@@ -144,11 +158,16 @@ Diagnosis diagnose(const DoctorOptions& options, util::Progress& progress) {
                         look_at_workspace(options.workspace)};
   diagnosis.cpu = installation && python && host;
   diagnosis.build = installation && python && cuda && cuda->nvcc;
+  if (!gpus.gpus.empty()) {
+    diagnosis.findings.insert(diagnosis.findings.begin() + 5, look_at_cuda_judge(diagnosis, python, options.judge.gpu));
+    diagnosis.cuda = diagnosis.findings[5].found;
+  }
   return diagnosis;
 }
 
 std::string summary(const Diagnosis& diagnosis) {
   if (!diagnosis.cpu) return "no candidate can be judged on this machine until what is missing is there";
+  if (diagnosis.cuda) return "--device auto judges on the GPU";
   return fmt::format("--device auto judges on the CPU; CUDA {} be compiled here", diagnosis.build ? "can" : "cannot");
 }
 
@@ -161,14 +180,14 @@ nlohmann::json as_json(const Diagnosis& diagnosis, int code) {
                         {"hints", finding.hints}});
   }
   nlohmann::json device;
-  if (diagnosis.cpu) device = "cpu";
+  if (diagnosis.cpu) device = diagnosis.cuda ? "cuda" : "cpu";
   return {{"schema", "cuda-agent/doctor/1"},
           {"version", version()},
           {"exit_code", code},
           {"message", summary(diagnosis)},
           {"device", device},
           {"can_judge_cpu", diagnosis.cpu},
-          {"can_judge_cuda", false},
+          {"can_judge_cuda", diagnosis.cuda},
           {"can_compile_cuda", diagnosis.build},
           {"findings", findings}};
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,6 +48,13 @@ class Peer {
   virtual void resume() = 0;  ///< SIGCONT
 };
 
+/// How the clock of a call runs.
+enum class CallMode {
+  open,        ///< a warm-up: nothing is held back and the time means little
+  gated,       ///< from go, given when everything has been enqueued, to the end of the model's last kernel
+  end_to_end,  ///< from before the inputs are written to the end of the model's last kernel
+};
+
 /// One timed call: the worker is armed by `request`, the inputs arrive while it is held, the clock runs from go to the
 /// answer, and what it answered is moved out of its reach.
 struct TimedCall {
@@ -55,12 +63,24 @@ struct TimedCall {
   Span output;               ///< where the worker stores its results
   Span kept;                 ///< where they are moved to; not lent to anybody; same size as output
   std::uint64_t poison = 0;  ///< seed of the values that lie in the output before the call
+  CallMode mode = CallMode::open;
+  Arena* control = nullptr;    ///< what `make_control` gave for this worker
+  double arming_seconds = 60;  ///< gated: how long it may take until everything is enqueued
   util::Deadline deadline;
 };
 
 struct CallResult {
   double microseconds = 0;  ///< from go to answer, overhead (null) included
+  double tail = 0;          ///< microseconds from the answer until its results were stored; 0 where not told apart
+  double enqueued = 0;      ///< microseconds until the model had returned; 0 where not told apart
+  bool armed = true;        ///< false: it could not be held until everything was enqueued, the time counts for nothing
   std::string reply;        ///< the worker's JSON, untrusted
+};
+
+/// What the sandbox of a worker needs for a device.
+struct WorkerNeeds {
+  std::vector<std::filesystem::path> device_nodes;
+  std::map<std::string, std::string> environment;
 };
 
 class Backend {
@@ -68,7 +88,18 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual std::string name() const = 0;  ///< "cpu", "cuda"
-  virtual std::string mode() const = 0;  ///< the verdict's speed.mode
+  /// The verdict's speed.mode for arms that were timed this way.
+  virtual std::string mode(CallMode mode) const = 0;
+  /// "9.0"; empty where nothing is compiled for the device.
+  virtual std::string architecture() const { return {}; }
+  virtual WorkerNeeds worker_needs() const { return {}; }
+  /// Names the device to every process of this machine, so that only one measures on it; empty: no lock is needed.
+  virtual std::string lock_name() const { return {}; }
+  /// Calls of an arm to make in mode `open` before others, and after these one more that does not count.
+  virtual int open_calls() const { return 0; }
+  /// What supervisor and worker share to start and end a timed call; null where the device needs no such thing. It is
+  /// lent like an arena.
+  virtual Result<std::unique_ptr<Arena>> make_control() { return std::unique_ptr<Arena>(); }
 
   /// Memory that can be lent. Errors: environment_error that says how much was asked for.
   virtual Result<std::unique_ptr<Arena>> allocate(std::uint64_t bytes) = 0;

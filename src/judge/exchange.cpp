@@ -60,6 +60,17 @@ Result<void> Loan::lend(int id, std::unique_ptr<device::Arena> arena, util::Dead
   return {};
 }
 
+Result<void> Loan::lend_control(device::Backend& backend, util::Deadline deadline) {
+  if (m_control != nullptr) return {};
+  auto control = backend.make_control();
+  if (!control) return fail(control.error());
+  if (*control == nullptr) return {};
+  auto done = m_worker.request({{"op", "control"}}, {(*control)->descriptor()}, deadline, "preparing timed calls");
+  if (!done) return fail(done.error());
+  m_control = std::move(*control);
+  return {};
+}
+
 Result<void> Loan::take_back(int id, util::Deadline deadline) {
   if (!m_arenas.contains(id)) return {};
   auto done = m_worker.request({{"op", "unmap"}, {"arena", id}}, {}, deadline, "unmapping memory");
@@ -74,9 +85,32 @@ device::Arena* Loan::arena(int id) const {
 }
 
 Exchange::Exchange(device::Backend& backend, Worker& reference, util::Deadline limit)
-    : m_backend(backend), m_limit(limit), m_reference{Loan(reference), {}, {}, {}} {}
+    : m_backend(backend), m_limit(limit), m_reference{Loan(reference), {}, {}, {}, {}} {}
 
-void Exchange::admit(Worker& candidate) { m_candidate.emplace(Side{Loan(candidate), {}, {}, {}}); }
+void Exchange::admit(Worker& candidate) { m_candidate.emplace(Side{Loan(candidate), {}, {}, {}, {}}); }
+
+void Exchange::set_mode(device::CallMode mode) {
+  m_mode = mode;
+  m_mode_of.clear();
+}
+
+device::CallMode Exchange::mode(Arm arm) const {
+  auto const own = m_mode_of.find(arm);
+  return own == m_mode_of.end() ? m_mode : own->second;
+}
+
+Result<void> Exchange::use_stream(int number) {
+  auto done = m_reference.loan.worker().request({{"op", "stream"}, {"number", number}}, {}, m_limit, "changing streams");
+  if (!done) return fail(done.error());
+  m_reference.calls.clear();
+  return {};
+}
+
+double Exchange::enqueued(Arm arm) const {
+  auto const& calls = side(arm).calls;
+  auto const found = calls.find(std::string(to_string(arm)));
+  return found == calls.end() ? 0 : found->second.enqueued;
+}
 
 Result<void> Exchange::make_slots_for(Side& side, std::uint64_t bytes, int calls) {
   auto arena = m_backend.allocate(bytes * static_cast<std::uint64_t>(calls));
@@ -106,6 +140,10 @@ Result<void> Exchange::make_slots(std::uint64_t bytes, int calls) {
 
 Result<void> Exchange::draw(std::uint64_t seed, int calls) {
   m_call_seed = seed;
+  if (calls != m_calls) {  // other slots, which no call has warmed up
+    m_reference.calls.clear();
+    if (m_candidate) m_candidate->calls.clear();
+  }
   m_calls = calls;
   std::vector<EncodedValues> drawn;
   while (static_cast<int>(drawn.size()) < calls) {
@@ -184,10 +222,23 @@ bool Exchange::can_warm(const Side& side) const {
 }
 
 Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
-                                           util::Deadline deadline, std::string_view during) {
+                                           device::CallMode& mode, bool& counts, util::Deadline deadline,
+                                           std::string_view during, int launches) {
+  if (auto lent = side.loan.lend_control(m_backend, m_limit); !lent) return fail(lent.error());
+  History& history = side.calls[launches > 0 ? arm + " with launches" : arm];
+  int const warm_ups = m_backend.open_calls();
+  bool const warmed = history.open >= warm_ups;
+  if (!warmed) mode = device::CallMode::open;
   nlohmann::json slots = nlohmann::json::array();
-  device::TimedCall call{
-      .request = {}, .inputs = {}, .output = {}, .kept = {}, .poison = util::random_u64(), .deadline = deadline};
+  device::TimedCall call{.request = {},
+                         .inputs = {},
+                         .output = {},
+                         .kept = {},
+                         .poison = util::random_u64(),
+                         .mode = mode,
+                         .control = side.loan.control(),
+                         .arming_seconds = 0.05 + 5e-6 * history.enqueued,
+                         .deadline = deadline};
   for (int k = 0; k < m_calls; ++k) {
     slots.push_back(k);
     std::uint64_t const at = static_cast<std::uint64_t>(k) * m_slot_bytes;
@@ -197,13 +248,30 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
   std::uint64_t const total = m_room * static_cast<std::uint64_t>(m_calls);
   call.output = {side.loan.arena(outputs_arena), 0, total};
   call.kept = {kept, 0, total};
-  call.request =
-      nlohmann::json{{"op", "call"}, {"arm", arm},     {"slots", slots},          {"arena", outputs_arena},
-                     {"at", 0},      {"room", m_room}, {"rng", m_call_seed >> 1}, {"warm", warm && can_warm(side)}}
-          .dump();
+  call.request = nlohmann::json{{"op", "call"},
+                                {"arm", arm},
+                                {"slots", slots},
+                                {"arena", outputs_arena},
+                                {"at", 0},
+                                {"room", m_room},
+                                {"rng", m_call_seed >> 1},
+                                {"launches", launches},
+                                {"warm", warm && warm_ups == 0 && can_warm(side)}}
+                     .dump();
+  side.loan.worker().resume();
   auto result = m_backend.call(side.loan.worker(), call);
+  side.loan.worker().stop();
   std::fill_n(side.filled.begin(), m_calls, true);
   if (!result) return fail(side.loan.worker().explained(result.error(), during));
+  if (!warmed) {
+    history.enqueued = history.open == 0 ? result->enqueued : std::min(history.enqueued, result->enqueued);
+    ++history.open;
+  } else {
+    ++history.timed;
+  }
+  // The first call behind a closed gate blocks as a rule: it is made once, and is allowed to.
+  counts = warmed && result->armed && (warm_ups == 0 || history.timed > 1);
+  if (warmed && warm_ups > 0 && history.timed == 1) result->armed = true;
   return result;
 }
 
@@ -218,15 +286,17 @@ Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_vie
       if (!arena) return fail(arena.error());
       kept = std::move(*arena);
     }
-    worker.resume();
-    auto result = timed(here, std::string(to_string(arm)), warm, kept.get(), deadline, during);
+    ArmCall made;
+    made.mode = mode(arm);
+    auto result = timed(here, std::string(to_string(arm)), warm, kept.get(), made.mode, made.counts, deadline, during,
+                        0);
     if (!result) return fail(result.error());
     auto reply = worker.checked_reply(result->reply, during);
-    worker.stop();
     if (!reply) return fail(reply.error());
 
-    ArmCall made;
     made.microseconds = result->microseconds;
+    made.tail = result->tail;
+    made.armed = result->armed;
     bool fits = false;
     std::uint64_t needed = 0;
     try {
@@ -261,7 +331,7 @@ Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_vie
   }
 }
 
-Result<double> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadline deadline) {
+Result<NullCall> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadline deadline, int launches) {
   Side& here = side(arm);
   if (auto room = make_room_for(here); !room) return fail(room.error());
   nlohmann::json tensors = nlohmann::json::array();
@@ -280,13 +350,16 @@ Result<double> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadli
     if (!arena) return fail(arena.error());
     m_null_kept = std::move(*arena);
   }
-  here.loan.worker().resume();
-  auto result = timed(here, "null", true, m_null_kept.get(), deadline, "timing an empty call");
-  here.loan.worker().stop();
+  NullCall made;
+  device::CallMode how = m_mode;
+  auto result = timed(here, "null", true, m_null_kept.get(), how, made.counts, deadline, "timing an empty call",
+                      launches);
   if (!result) return fail(result.error());
   auto reply = here.loan.worker().checked_reply(result->reply, "timing an empty call");
   if (!reply) return fail(reply.error());
-  return result->microseconds;
+  made.microseconds = result->microseconds;
+  made.tail = result->tail;
+  return made;
 }
 
 device::Span Exchange::kept(Arm arm, int k) const {

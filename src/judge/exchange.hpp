@@ -35,8 +35,20 @@ std::string_view to_string(Arm arm);
 
 /// What the K calls of one timed call gave.
 struct ArmCall {
-  double microseconds = 0;          ///< all K, null included
+  double microseconds = 0;  ///< all K, null included
+  double tail = 0;          ///< from the answer until the last result was stored
+  device::CallMode mode = device::CallMode::gated;
+  bool armed = true;                ///< false: it could not be held until everything was enqueued
+  bool counts = true;               ///< false: a warm-up or not armed, the time means nothing
   std::vector<OutputNode> outputs;  ///< one a call; tensors lie in `kept(arm, k)`
+};
+
+/// The time of an empty call.
+struct NullCall {
+  double microseconds = 0;
+  double tail = 0;
+  bool counts = true;
+  double spread = 0;  ///< where this stands for many: half of what lies between their 10th and 90th percentiles
 };
 
 /// Lends memory to one worker and remembers under which numbers.
@@ -45,6 +57,9 @@ class Loan {
   explicit Loan(Worker& worker) : m_worker(worker) {}
   /// Takes over `arena` and has the worker map it; the one it replaces is unmapped and freed.
   Result<void> lend(int id, std::unique_ptr<device::Arena> arena, util::Deadline deadline);
+  /// Lends what the backend starts and ends timed calls with, if it needs such a thing.
+  Result<void> lend_control(device::Backend& backend, util::Deadline deadline);
+  device::Arena* control() const { return m_control.get(); }
   Result<void> take_back(int id, util::Deadline deadline);
   device::Arena* arena(int id) const;
   Worker& worker() const { return m_worker; }
@@ -52,6 +67,7 @@ class Loan {
  private:
   Worker& m_worker;
   std::map<int, std::unique_ptr<device::Arena>> m_arenas;
+  std::unique_ptr<device::Arena> m_control;
 };
 
 class Exchange {
@@ -70,8 +86,22 @@ class Exchange {
   /// layout. It must not be asked for where a model changes its inputs.
   Result<ArmCall> call(Arm arm, util::Deadline deadline, std::string_view during, bool warm = false);
 
-  /// The null arm in the worker of `arm`, storing results of the shapes of `like`.
-  Result<double> call_null(Arm arm, const OutputNode& like, util::Deadline deadline);
+  /// The null arm in the worker of `arm`, storing results of the shapes of `like`; `launches` kernels that do nothing
+  /// go before them.
+  Result<NullCall> call_null(Arm arm, const OutputNode& like, util::Deadline deadline, int launches = 0);
+
+  /// The stream on which the reference's worker makes all later calls (0: torch's default). Calls made before warm
+  /// nothing up for it.
+  Result<void> use_stream(int number);
+  /// The largest that the fastest open calls of an arm took to be enqueued so far, microseconds; 0 where not told apart.
+  double enqueued(Arm arm) const;
+
+  /// How all arms are timed from now on. Calls made before warm nothing up for it.
+  void set_mode(device::CallMode mode);
+  /// How one arm is timed, whatever the others do.
+  void set_mode(Arm arm, device::CallMode mode) { m_mode_of[arm] = mode; }
+  device::CallMode mode(Arm arm) const;
+  device::CallMode mode() const { return m_mode; }
 
   /// Where call k of an arm's last timed call lies, out of the workers' reach.
   device::Span kept(Arm arm, int k) const;
@@ -94,11 +124,19 @@ class Exchange {
   Result<int> hand_over(const nlohmann::json& request, std::uint64_t bytes, std::string_view during);
 
  private:
+  /// The calls of one arm so far.
+  struct History {
+    int open = 0;
+    int timed = 0;
+    double enqueued = 0;  ///< microseconds, the fastest open call
+  };
+
   struct Side {
     Loan loan;
     std::vector<std::string> bound;  ///< what each slot was last bound to
     std::vector<bool> filled;        ///< whether inputs were copied into a slot since
     std::string null_like;
+    std::map<std::string, History> calls;  ///< by arm, for this K
   };
 
   Side& side(Arm arm) { return arm == Arm::candidate ? *m_candidate : m_reference; }
@@ -111,7 +149,8 @@ class Exchange {
   Result<void> bind(Side& side);
   bool can_warm(const Side& side) const;
   Result<device::CallResult> timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
-                                   util::Deadline deadline, std::string_view during);
+                                   device::CallMode& mode, bool& counts, util::Deadline deadline,
+                                   std::string_view during, int launches);
 
   device::Backend& m_backend;
   util::Deadline m_limit;
@@ -127,6 +166,8 @@ class Exchange {
   int m_calls = 0;
   int m_slots = 0;
   int m_generation = 0;
+  device::CallMode m_mode = device::CallMode::gated;
+  std::map<Arm, device::CallMode> m_mode_of;
 };
 
 }  // namespace cuda_agent::judge

@@ -1,6 +1,7 @@
 #include "judge/judge.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 
 #include "build/worker_module.hpp"
 #include "device/cpu/cpu_backend.hpp"
+#include "device/cuda/cuda_backend.hpp"
 #include "exec/sandbox.hpp"
 #include "judge/exchange.hpp"
 #include "judge/lint.hpp"
@@ -16,6 +18,7 @@
 #include "judge/verify.hpp"
 #include "judge/worker.hpp"
 #include "judge/worker_command.hpp"
+#include "util/file_lock.hpp"
 #include "util/files.hpp"
 #include "util/interrupt.hpp"
 #include "util/random.hpp"
@@ -94,6 +97,8 @@ class Judgement {
       if (auto done = start_workers(); !done) return done;
     }
     if (auto done = build_candidate(); !done || compile_only) return done;
+    if (auto done = await_reference(); !done) return done;
+    if (auto done = take_device(); !done) return done;
     if (auto done = load_task(); !done) return done;
     if (timed()) {
       if (auto done = measure_empty(); !done) return done;
@@ -113,10 +118,10 @@ class Judgement {
   Result<void> prepare() {
     Stopwatch const watch(seconds("prepare"));
     m_progress.step("looking for Python, torch and compilers");
-    if (auto chosen = choose_device(); !chosen) return chosen;
     auto interpreter = build::find_interpreter(m_options.python, m_deadline);
     if (!interpreter) return fail(interpreter.error());
     m_interpreter = std::move(*interpreter);
+    if (auto chosen = choose_device(); !chosen) return chosen;
     auto toolchain = build::find_toolchain(m_target == build::Target::cuda, m_deadline);
     if (!toolchain) return fail(toolchain.error());
     m_toolchain = std::move(*toolchain);
@@ -135,15 +140,27 @@ class Judgement {
     if (!m_options.gpu.empty() && m_options.device == Device::cpu) {
       return fail(Outcome::usage_error, "--gpu names a GPU, and --device cpu uses none", {"leave one of the two out"});
     }
-    bool const wants_cuda =
-        m_options.device == Device::cuda || !m_options.architecture.empty() || !m_options.gpu.empty();
-    if (wants_cuda && m_options.stage != Stage::compile) {
-      return fail(
-          Outcome::environment_error, "this build of cuda-agent has no CUDA judge: only `compile` takes --device cuda",
-          {"judge on the CPU with --device cpu", "`cuda-agent compile --arch 90a` checks that CUDA code builds"});
+    bool const asked = m_options.device == Device::cuda || !m_options.architecture.empty() || !m_options.gpu.empty();
+    bool const automatic = m_options.device == Device::automatic && !asked;
+    bool const there = m_options.device != Device::cpu && device::cuda_is_there();
+    if (asked && m_options.stage != Stage::compile && m_interpreter.torch_cuda.empty()) {
+      return fail(Outcome::environment_error,
+                  fmt::format("torch {} of {} was built without CUDA", m_interpreter.torch_version,
+                              m_interpreter.executable.string()),
+                  {"install a torch with CUDA, or name an interpreter that has one: --python PATH",
+                   "judge on the CPU with --device cpu"});
     }
-    m_target = wants_cuda ? build::Target::cuda : build::Target::cpu;
-    m_backend = device::make_cpu_backend();
+    bool const cuda = asked || (automatic && there && !m_interpreter.torch_cuda.empty() &&
+                                build::find_toolchain(true, m_deadline).has_value());
+    m_target = cuda ? build::Target::cuda : build::Target::cpu;
+    // To compile for a GPU none needs to be there, when the architecture is given.
+    if (cuda && (there || m_options.stage != Stage::compile)) {
+      auto backend = device::make_cuda_backend(m_options.gpu);
+      if (!backend) return fail(backend.error());
+      m_backend = std::move(*backend);
+    } else {
+      m_backend = device::make_cpu_backend();
+    }
     if (m_options.stage != Stage::compile) {
       for (auto const& [key, value] : m_backend->facts()) m_verdict.environment[key] = value;
     }
@@ -168,6 +185,7 @@ class Judgement {
     setup.interpreter = &m_interpreter;
     setup.module_folder = *module;
     setup.device = m_backend->name();
+    setup.needs = m_backend->worker_needs();
     setup.threads = m_options.threads;
     setup.ask = m_deadline;
     setup.folder = task;
@@ -203,6 +221,7 @@ class Judgement {
     request.target = m_target;
     request.architecture = m_options.architecture;
     request.object_timeout = m_options.compile_timeout;
+    request.gpu_architecture = m_backend->architecture();
     auto built = build::build_extension(request, m_toolchain, m_interpreter, m_cache, m_progress, m_deadline);
     built.report.extension_path = built.error ? "" : built.extension.string();
     m_verdict.build = std::move(built.report);
@@ -216,9 +235,6 @@ class Judgement {
   Result<void> load_task() {
     Stopwatch const watch(seconds("task"));
     m_progress.step("loading the task");
-    auto const facts = m_reference->ready(m_deadline);
-    if (!facts) return fail(facts.error());
-    note_worker_facts(*facts);
     nlohmann::json const message = {{"op", "load"},
                                     {"path", (m_reference->folder_inside() / "model.py").string()},
                                     {"seed", m_seed >> 1},
@@ -249,6 +265,29 @@ class Judgement {
     if (!facts) return fail(facts.error());
     m_exchange->admit(*m_candidate);
     m_admitted = true;
+    return {};
+  }
+
+  Result<void> await_reference() {
+    Stopwatch const watch(seconds("workers"));
+    auto const facts = m_reference->ready(m_deadline);
+    if (!facts) return fail(facts.error());
+    note_worker_facts(*facts);
+    return {};
+  }
+
+  /// One process at a time works on a GPU, whoever's it is: also a check would disturb another's clock. The workers'
+  /// start, which takes longest, is behind us by then.
+  Result<void> take_device() {
+    std::string const name = m_backend->lock_name();
+    if (name.empty()) return {};
+    Stopwatch const watch(seconds("device_wait"));
+    auto lock = util::FileLock::acquire(
+        fs::path("/tmp") / fmt::format("cuda-agent-{}.lock", name),
+        fmt::format("cuda-agent {}", to_string(m_options.stage)), m_deadline,
+        [&](const std::string& holder) { m_progress.note(fmt::format("waiting for the GPU, held by {}", holder)); });
+    if (!lock) return fail(lock.error());
+    m_device_lock = std::move(*lock);
     return {};
   }
 
@@ -327,10 +366,13 @@ class Judgement {
       m_verdict.correctness.emplace();
       m_verdict.correctness->seeds.push_back(std::to_string(m_seed));
     }
-    // Between processors that do other things as well, one round says less than on a GPU: more of them.
-    StoppingRule const rule{.looks = {12, 24, 48, 96}};
     ProfileOptions options{
-        .baselines = {}, .rule = rule, .budget_seconds = 3.0, .tolerance = tolerance(), .limits = call_limits()};
+        .baselines = {}, .rule = {}, .budget_seconds = 1.0, .tolerance = tolerance(), .limits = call_limits()};
+    if (m_target == build::Target::cpu) {
+      // Between processors that do other things as well, one round says less than on a GPU: more of them.
+      options.rule.looks = {12, 24, 48, 96};
+      options.budget_seconds = 3.0;
+    }
     if (m_options.baseline != Baseline::compiled) options.baselines.push_back(Arm::eager);
     if (m_options.baseline != Baseline::eager) {
       options.baselines.push_back(Arm::compiled);
@@ -342,6 +384,7 @@ class Judgement {
                           *m_verdict.correctness, m_progress);
     if (!result) return fail(result.error());
     m_verdict.speed = std::move(result->speed);
+    note_device_state();
     for (auto& finding : result->findings) m_verdict.task_findings.push_back(std::move(finding));
     for (auto& [path, reason] : result->not_measured) m_verdict.not_measured[path] = reason;
     if (m_options.baseline == Baseline::eager) {
@@ -351,6 +394,18 @@ class Judgement {
       m_verdict.not_measured["/speed/eager"] = "--baseline compiled leaves it out of the ratios";
     }
     return require_speedup();
+  }
+
+  /// Clocks and temperature as they are when the device has just worked.
+  void note_device_state() {
+    for (auto const& [key, value] : m_backend->facts()) m_verdict.environment[key] = value;
+    auto const reasons = m_verdict.environment.find("device.throttle_reasons");
+    if (reasons == m_verdict.environment.end()) return;
+    // Power cap, slowdown, software and hardware thermal limits, power brake (NVML's bits); not "idle".
+    constexpr unsigned long long held_down = 0xEC;
+    if ((std::strtoull(reasons->second.c_str(), nullptr, 16) & held_down) == 0) return;
+    m_verdict.speed->disturbed.push_back(
+        fmt::format("the GPU's clock was held down while it was timed (reasons {})", reasons->second));
   }
 
   Result<void> require_speedup() const {
@@ -424,6 +479,7 @@ class Judgement {
   fs::path m_extension;
   fs::path m_candidate_folder;
   std::unique_ptr<device::Backend> m_backend;
+  util::FileLock m_device_lock;
   std::unique_ptr<Worker> m_reference;
   std::unique_ptr<Worker> m_candidate;
   std::optional<Exchange> m_exchange;

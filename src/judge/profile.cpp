@@ -18,24 +18,40 @@ constexpr int null_calls = 11;
 constexpr int alone_calls = 9;
 constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
 
-/// Differences that the clock cannot resolve must not turn into a time of nothing or less.
-double without_null(double span, double null, int calls) {
-  return std::max(span - null, smallest_time) / static_cast<double>(calls);
+/// Storing a result may take this much longer than storing the null's before it counts as the model's own work.
+constexpr double free_tail = 2;  ///< µs
+constexpr double free_tail_share = 1.01;
+/// Two processes' copies of a model that is bound by memory differ by this much, which physical addresses they got
+/// (docs/measured.md).
+constexpr double placement = 0.0035;
+constexpr double quickest_launch = 2;  ///< µs of a processor: no launch is enqueued faster from Python
+constexpr int streams_tried = 16;
+constexpr int chains = 5;
+/// A call that could not be armed so often in a row cannot be.
+constexpr int most_refusals = 3;
+constexpr int most_warm_rounds = 10;
+
+/// Microseconds a call. Differences that the clock cannot resolve must not turn into a time of nothing or less.
+double without_null(const ArmCall& call, const NullCall& null, int calls) {
+  double const late = std::max(call.tail - null.tail * free_tail_share - free_tail, 0.0);
+  return std::max(call.microseconds + late - null.microseconds, smallest_time) / static_cast<double>(calls);
 }
 
-/// Microseconds a call of eager on the inputs that are there, nothing else running.
+const char* name_of(Arm arm) { return arm == Arm::candidate ? "the candidate" : "the task's own model"; }
+
+/// Microseconds a call of eager on the inputs that are there, nothing else running: empty where it cannot be timed.
 Result<std::vector<double>> time_eager_alone(Exchange& exchange, const Overheads& overheads, util::Deadline deadline) {
   std::vector<double> times;
   bool warm = false;
-  for (int i = 0; i < alone_calls + 1; ++i) {
-    auto const alone = exchange.call(Arm::eager, deadline, "running the task's own model", warm);
-    if (!alone) return fail(alone.error());
+  for (int i = 0; i < 3 * alone_calls && static_cast<int>(times.size()) < alone_calls; ++i) {
+    auto const one = exchange.call(Arm::eager, deadline, "running the task's own model", warm);
+    if (!one) return fail(one.error());
     if (i == 0) {
       auto const unchanged = exchange.inputs_unchanged(Arm::eager);
       if (!unchanged) return fail(unchanged.error());
       warm = *unchanged;
-    } else {
-      times.push_back(without_null(alone->microseconds, overheads.reference_null, overheads.calls));
+    } else if (one->counts) {
+      times.push_back(without_null(*one, overheads.reference.of(one->mode), overheads.calls));
     }
   }
   return times;
@@ -58,13 +74,22 @@ class Profiler {
   Result<ProfileResult> run() {
     if (auto warm = warm_up(); !warm) return fail(warm.error());
     m_start = util::Clock::now();
+    m_repeated = 0;
     int rounds = 0;
     while (rounds < m_options.rule.most_rounds()) {
       if (rounds == 0) m_progress.step("timing the arms");
       if (m_options.rule.is_look(rounds)) m_progress.step(fmt::format("timing the arms: {} rounds so far", rounds));
       auto const counted = round();
       if (!counted) return fail(counted.error());
-      if (!*counted) continue;
+      if (m_start_again) {
+        rounds = 0;
+        m_made.clear();
+        m_start_again = false;
+      }
+      if (!*counted) {
+        if (++m_repeated > 4 * m_options.rule.most_rounds()) return fail(unsteady());
+        continue;
+      }
       ++rounds;
       if (m_options.rule.is_look(rounds) && enough(rounds)) break;
     }
@@ -100,17 +125,20 @@ class Profiler {
         if (!reference_alive()) return fail(compiled.error());
         leave_out(Arm::compiled, fmt::format("torch.compile failed: {}", compiled.error().message));
       } else {
-        (void)call(Arm::compiled);
+        // It must have been compiled for good before the candidate runs beside it.
+        for (int i = 0; i < m_exchange.backend().open_calls() + 1; ++i) (void)call(Arm::compiled);
         auto const graphs = graphs_so_far();
         if (!graphs) return fail(graphs.error());
         m_graphs = *graphs;
       }
     }
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0, good = 0; good < 2 && i < most_warm_rounds; ++i) {
       auto const counted = round();
       if (!counted) return fail(counted.error());
+      good += *counted ? 1 : 0;
     }
-    m_spans.clear();
+    m_start_again = false;
+    m_made.clear();
     m_nulls.clear();
     return {};
   }
@@ -127,7 +155,7 @@ class Profiler {
 
   void leave_out(Arm arm, std::string reason) {
     m_arms.erase(std::remove(m_arms.begin(), m_arms.end(), arm), m_arms.end());
-    m_spans.erase(arm);
+    m_made.erase(arm);
     m_result.not_measured[fmt::format("/speed/{}", to_string(arm))] = reason;
     m_result.speed.disturbed.push_back(fmt::format("the {} baseline is left out: {}", to_string(arm), reason));
   }
@@ -145,7 +173,7 @@ class Profiler {
     bool inputs_may_change = false;
     auto const null_at = m_random.below(order.size() + 1);
     for (std::size_t i = 0; i <= order.size(); ++i) {
-      if (i == null_at) {
+      if (i == null_at && m_exchange.backend().open_calls() == 0) {
         if (auto done = empty_calls(); !done) return fail(done.error());
       }
       if (i == order.size()) break;
@@ -160,6 +188,7 @@ class Profiler {
       made.emplace(arm, std::move(*one));
     }
     if (m_exchange.generation() != generation) return false;
+    bool const all_count = note_refusals(made);
     m_warm = !inputs_may_change;
 
     auto const checked = check_candidate(m_exchange, made.at(Arm::eager), made.at(Arm::candidate), inputs_may_change,
@@ -171,15 +200,49 @@ class Profiler {
     }
     m_correctness.timed_compared += m_exchange.calls();
     if (auto same = check_compiled(made); !same) return fail(same.error());
-    for (auto const& [arm, one] : made) m_spans[arm].push_back(one.microseconds);
+    if (!all_count) return false;
+    for (auto& [arm, one] : made) m_made[arm].push_back(std::move(one));
     return true;
+  }
+
+  NullCall null_of(Arm arm, device::CallMode mode) const {
+    if (!m_nulls.empty()) return {median(m_nulls), 0, true, 0};
+    return (arm == Arm::candidate ? m_overheads.candidate : m_overheads.reference).of(mode);
+  }
+
+  /// Whether the times of a round all count. An arm that cannot be held until everything is enqueued is timed from end
+  /// to end: a reference's so that all are, the candidate's alone.
+  bool note_refusals(const std::map<Arm, ArmCall>& made) {
+    bool all_count = true;
+    for (auto const& [arm, one] : made) {
+      all_count = all_count && one.counts;
+      m_refusals[arm] = one.armed ? 0 : m_refusals[arm] + 1;
+      if (m_refusals[arm] < most_refusals || m_exchange.mode(arm) != device::CallMode::gated) continue;
+      m_refusals[arm] = 0;
+      m_start_again = true;
+      std::string const why = fmt::format("{} waits for the GPU or launches more than can be enqueued", name_of(arm));
+      if (arm == Arm::candidate) {
+        m_exchange.set_mode(arm, device::CallMode::end_to_end);
+        m_result.speed.disturbed.push_back(why + ": it alone is timed from end to end");
+      } else {
+        m_exchange.set_mode(device::CallMode::end_to_end);
+        m_result.speed.disturbed.push_back(why + ": all arms are timed from end to end");
+      }
+    }
+    return all_count;
+  }
+
+  static Error unsteady() {
+    return {Outcome::environment_error,
+            "the timed calls were disturbed again and again: too few of them count",
+            {"see whether other programs use this GPU: nvidia-smi"}};
   }
 
   /// One in each process, although only the reference's counts: the one that does less wakes up slower, by up to 40 µs.
   Result<void> empty_calls() {
     auto const null = m_exchange.call_null(Arm::eager, m_overheads.like, m_options.limits.ask);
     if (!null) return fail(null.error());
-    m_nulls.push_back(*null);
+    m_nulls.push_back(null->microseconds);
     auto const other = m_exchange.call_null(Arm::candidate, m_overheads.like, candidate_limit());
     return other ? Result<void>() : fail(other.error());
   }
@@ -205,14 +268,29 @@ class Profiler {
 
   /// The spans of an arm without the empty call's, microseconds a call, by round.
   std::vector<double> times(Arm arm) const {
-    double const null = median(m_nulls);
-    std::vector<double> result = m_spans.at(arm);
-    for (double& span : result) span = without_null(span, null, m_overheads.calls);
+    std::vector<double> result;
+    for (ArmCall const& one : m_made.at(arm)) {
+      result.push_back(without_null(one, null_of(arm, one.mode), m_overheads.calls));
+    }
     return result;
   }
 
   RatioEstimate ratio_to(Arm baseline) const {
     return estimate_ratio(times(baseline), times(Arm::candidate), m_options.rule.confidence);
+  }
+
+  /// What the interval of a ratio carries beside the rounds' own scatter.
+  std::optional<double> between(Arm baseline) const {
+    if (m_overheads.channels.tried == 0) return std::nullopt;
+    double const span =
+        std::min(median(times(baseline)), median(times(Arm::candidate))) * static_cast<double>(m_overheads.calls);
+    return between_processes(m_overheads, m_exchange.mode(baseline), span, m_exchange.enqueued(baseline));
+  }
+
+  std::optional<ChannelReport> channels() const {
+    Channels const& c = m_overheads.channels;
+    if (c.tried == 0) return std::nullopt;
+    return ChannelReport{c.stream, c.tried, chain_launches, c.reference, c.candidate};
   }
 
   bool enough(int rounds) const {
@@ -236,28 +314,32 @@ class Profiler {
 
   Result<void> report(int rounds) {
     Speed& speed = m_result.speed;
-    speed.mode = m_exchange.backend().mode();
+    speed.mode = m_exchange.backend().mode(m_exchange.mode());
     speed.rounds = rounds;
     speed.calls_per_round = m_overheads.calls;
-    for (auto const& [arm, spans] : m_spans) {
+    for (auto const& [arm, made] : m_made) {
       ArmReport one;
       one.name = to_string(arm);
       one.calls = rounds * m_overheads.calls;
       one.time = estimate_location(times(arm), m_options.rule.confidence);
-      one.null = median(m_nulls) / m_overheads.calls;
+      one.null = null_of(arm, m_exchange.mode(arm)).microseconds / m_overheads.calls;
       speed.arms.push_back(one);
     }
+    speed.channels = channels();
     for (Arm const arm : m_arms) {
       auto const estimate = ratio_to(arm);
       RatioReport one;
       one.baseline = to_string(arm);
       one.ratio = estimate.ratio;
       one.confidence = estimate.confidence;
+      one.between_processes = between(arm);
+      one.ratio.low /= 1 + one.between_processes.value_or(0);
+      one.ratio.high *= 1 + one.between_processes.value_or(0);
       speed.unstable = speed.unstable || m_options.rule.unstable(one.ratio);
       speed.ratios.push_back(one);
     }
     double const span = median(times(Arm::candidate)) * m_overheads.calls;
-    speed.launch_bound = span < 3 * median(m_nulls);
+    speed.launch_bound = span < 3 * null_of(Arm::candidate, m_exchange.mode(Arm::candidate)).microseconds;
     auto const slowness = eager_guard();
     if (!slowness) return fail(slowness.error());
     for (RatioReport& one : speed.ratios) {
@@ -273,12 +355,14 @@ class Profiler {
   /// candidate, it is timed once more with the candidate's processes gone: if it is fast again, that is what counts; if
   /// it is not, the machine has changed, which hit both arms alike. The factor (≤ 1) by which the ratio shrinks.
   Result<double> eager_guard() {
+    if (m_exchange.mode() != m_overheads.alone_mode || m_overheads.eager_alone.empty()) return 1;
     Interval const now = estimate_location(times(Arm::eager), m_options.rule.confidence);
     Interval const before = estimate_location(m_overheads.eager_alone, m_options.rule.confidence);
     if (!clearly_faster(before, now)) return 1;
     m_candidate.end();
     auto const again = time_eager_alone(m_exchange, m_overheads, m_options.limits.ask);
     if (!again) return fail(again.error());
+    if (again->empty()) return 1;
     Interval const after = estimate_location(*again, m_options.rule.confidence);
     if (!clearly_faster(after, now)) {
       m_result.speed.disturbed.push_back(
@@ -308,21 +392,33 @@ class Profiler {
   Correctness& m_correctness;
   util::Progress& m_progress;
   std::vector<Arm> m_arms;                     ///< baselines that are still in
-  std::map<Arm, std::vector<double>> m_spans;  ///< microseconds of K calls as measured, by round
+  std::map<Arm, std::vector<ArmCall>> m_made;  ///< as measured, by round
   /// Of empty calls in the reference's process, one a round: nothing in the candidate's can be trusted any more, and
   /// what an empty call takes follows the machine's state.
   std::vector<double> m_nulls;
   util::Clock::time_point m_start;
   ProfileResult m_result;
+  std::map<Arm, int> m_refusals;  ///< in a row
   double m_slowest = 0;
   /// Every timed call follows one of the same arm that is not timed. Otherwise the reference, whose process draws the
   /// inputs, would find the memory of its results in the caches, and the candidate would not.
   bool m_warm = false;
   int m_graphs = 0;
+  int m_repeated = 0;
+  bool m_start_again = false;  ///< the way of timing has changed
   bool m_compiled_differs = false;
 };
 
 }  // namespace
+
+double between_processes(const Overheads& overheads, device::CallMode mode, double span, double enqueued) {
+  double const nulls = overheads.reference.of(mode).spread + overheads.candidate.of(mode).spread;
+  double const launches = enqueued / quickest_launch;
+  double const launching =
+      launches * std::abs(overheads.channels.reference - overheads.channels.candidate) / chain_launches;
+  double const whole = std::max(span, smallest_time);
+  return std::hypot(placement, nulls / whole, launching / whole);
+}
 
 int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t bytes_a_call) {
   double const span = std::max(eager_microseconds - null_microseconds, 1.0);
@@ -332,33 +428,147 @@ int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t
   return std::clamp(wanted, 1, std::max(fitting, 1));
 }
 
+namespace {
+
+/// Measures what the calls of a task cost beside the model, before a candidate is there.
+class OverheadMeasurement {
+ public:
+  OverheadMeasurement(Exchange& exchange, const OutputNode& like, double eager_microseconds, std::uint64_t seed,
+                      util::Deadline deadline)
+      : m_exchange(exchange), m_like(like), m_seeds(seed), m_deadline(deadline) {
+    m_overheads.eager_span = eager_microseconds;
+  }
+
+  Result<Overheads> run() {
+    if (auto drawn = m_exchange.draw(m_seeds(), 1); !drawn) return fail(drawn.error());
+    if (auto warm = warm_up_eager(); !warm) return fail(warm.error());
+    if (m_exchange.backend().open_calls() > 0) {
+      if (auto matched = match_channels(); !matched) return fail(matched.error());
+    }
+    auto const single = nulls(Arm::eager);
+    if (!single) return fail(single.error());
+    m_overheads.calls = calls_for(m_overheads.eager_span, single->microseconds, m_exchange.bytes_a_call());
+    for (;;) {
+      if (auto drawn = m_exchange.draw(m_seeds(), m_overheads.calls); !drawn) return fail(drawn.error());
+      auto const armed = warm_up_eager();
+      if (!armed) return fail(armed.error());
+      if (*armed || m_overheads.calls == 1) break;
+      m_overheads.calls = std::max(m_overheads.calls / 4, 1);  // fewer launches in one gate
+    }
+    if (auto done = both_ways(); !done) return fail(done.error());
+    return alone();
+  }
+
+ private:
+  /// Until the calls count. False: they cannot be armed, and are timed from end to end from now on.
+  Result<bool> warm_up_eager() {
+    if (m_exchange.backend().open_calls() == 0) return true;
+    int refusals = 0;
+    for (int i = 0, good = 0; good < 3; ++i) {
+      auto const one = m_exchange.call(Arm::eager, m_deadline, "running the task's own model");
+      if (!one) return fail(one.error());
+      good += one->counts ? 1 : 0;
+      if (one->counts) m_overheads.eager_span = one->microseconds / std::max(m_exchange.calls(), 1);
+      refusals += one->armed ? 0 : 1;
+      if (refusals < most_refusals) continue;
+      if (m_exchange.calls() > 1) return false;
+      m_exchange.set_mode(device::CallMode::end_to_end);
+      refusals = 0;
+    }
+    return true;
+  }
+
+  /// The reference gets that one of its streams whose launches cost what the candidate's do.
+  Result<void> match_channels() {
+    m_exchange.set_mode(device::CallMode::gated);
+    auto const wanted = chain(Arm::candidate);
+    if (!wanted) return fail(wanted.error());
+    Channels& found = m_overheads.channels;
+    found.candidate = *wanted;
+    for (int stream = 0; stream < streams_tried; ++stream) {
+      if (auto used = m_exchange.use_stream(stream); !used) return used;
+      auto const own = chain(Arm::eager);
+      if (!own) return fail(own.error());
+      ++found.tried;
+      if (stream > 0 && std::abs(*own - *wanted) >= std::abs(found.reference - *wanted)) continue;
+      found.stream = stream;
+      found.reference = *own;
+    }
+    return m_exchange.use_stream(found.stream);
+  }
+
+  Result<double> chain(Arm arm) {
+    std::vector<double> spans;
+    for (int i = 0; static_cast<int>(spans.size()) < chains && i < 4 * chains; ++i) {
+      auto const one = m_exchange.call_null(arm, m_like, m_deadline, chain_launches);
+      if (!one) return fail(one.error());
+      if (one->counts) spans.push_back(one->microseconds);
+    }
+    if (spans.empty()) return fail(nothing_timed());
+    return median(spans);
+  }
+
+  static Error nothing_timed() {
+    return {Outcome::environment_error,
+            "no empty call could be timed on this device",
+            {"see whether other programs use it: nvidia-smi"}};
+  }
+
+  Result<NullCall> nulls(Arm arm) {
+    std::vector<double> spans;
+    std::vector<double> tails;
+    for (int i = 0; spans.size() < static_cast<std::size_t>(null_calls) && i < 4 * null_calls; ++i) {
+      auto const one = m_exchange.call_null(arm, m_like, m_deadline);
+      if (!one) return fail(one.error());
+      if (i == 0 || !one->counts) continue;
+      spans.push_back(one->microseconds);
+      tails.push_back(one->tail);
+    }
+    if (spans.empty()) return fail(nothing_timed());
+    return NullCall{median(spans), median(tails), true, (quantile(spans, 0.9) - quantile(spans, 0.1)) / 2};
+  }
+
+  Result<void> both_ways() {
+    device::CallMode const wanted = m_exchange.mode();
+    for (auto const mode : {device::CallMode::gated, device::CallMode::end_to_end}) {
+      m_exchange.set_mode(mode);
+      for (Arm const arm : {Arm::eager, Arm::candidate}) {
+        auto const null = nulls(arm);
+        if (!null) return fail(null.error());
+        Nulls& place = arm == Arm::candidate ? m_overheads.candidate : m_overheads.reference;
+        (mode == device::CallMode::gated ? place.gated : place.end_to_end) = *null;
+      }
+      if (m_exchange.backend().open_calls() == 0) {  // one way only
+        m_overheads.reference.end_to_end = m_overheads.reference.gated;
+        m_overheads.candidate.end_to_end = m_overheads.candidate.gated;
+        break;
+      }
+    }
+    m_exchange.set_mode(wanted);
+    return {};
+  }
+
+  Result<Overheads> alone() {
+    m_overheads.alone_mode = m_exchange.mode();
+    auto times = time_eager_alone(m_exchange, m_overheads, m_deadline);
+    if (!times) return fail(times.error());
+    m_overheads.eager_alone = std::move(*times);
+    return std::move(m_overheads);
+  }
+
+  Exchange& m_exchange;
+  const OutputNode& m_like;
+  util::SplitMix64 m_seeds;
+  util::Deadline m_deadline;
+  Overheads m_overheads;
+};
+
+}  // namespace
+
 Result<Overheads> measure_overheads(Exchange& exchange, const OutputNode& like, double eager_microseconds,
                                     std::uint64_t seed, util::Deadline deadline) {
-  Overheads overheads;
-  overheads.like = like;
-  util::SplitMix64 seeds(seed);
-  auto const nulls = [&]() -> Result<double> {
-    std::vector<double> spans;
-    for (int i = 0; i < null_calls; ++i) {
-      auto const span = exchange.call_null(Arm::eager, like, deadline);
-      if (!span) return fail(span.error());
-      if (i > 0) spans.push_back(*span);
-    }
-    return median(spans);
-  };
-  if (auto drawn = exchange.draw(seeds(), 1); !drawn) return fail(drawn.error());
-  auto const single = nulls();
-  if (!single) return fail(single.error());
-  overheads.calls = calls_for(eager_microseconds, *single, exchange.bytes_a_call());
-  if (overheads.calls > 1) {
-    if (auto drawn = exchange.draw(seeds(), overheads.calls); !drawn) return fail(drawn.error());
-  }
-  auto const reference = nulls();
-  if (!reference) return fail(reference.error());
-  overheads.reference_null = *reference;
-  auto alone = time_eager_alone(exchange, overheads, deadline);
-  if (!alone) return fail(alone.error());
-  overheads.eager_alone = std::move(*alone);
+  auto overheads = OverheadMeasurement(exchange, like, eager_microseconds, seed, deadline).run();
+  if (overheads) overheads->like = like;
   return overheads;
 }
 

@@ -46,6 +46,8 @@ std::string pointer(std::string path) {
   return "/" + path;
 }
 
+constexpr const char* not_told_apart = "the cost of launches is not told apart on this device";
+
 /// Builds the JSON and remembers why which value is null.
 class Writer {
  public:
@@ -240,7 +242,17 @@ class Writer {
   json ratio(const RatioReport& r, const std::string& path) {
     return {{"baseline", text(r.baseline)},
             {"ratio", interval(r.ratio, path + "/ratio")},
-            {"confidence", number(r.confidence, path + "/confidence")}};
+            {"confidence", number(r.confidence, path + "/confidence")},
+            {"between_processes", r.between_processes ? number(*r.between_processes, path + "/between_processes")
+                                                      : missing(path + "/between_processes", not_told_apart)}};
+  }
+
+  json channels(const ChannelReport& c) {
+    return {{"stream", c.stream},
+            {"tried", c.tried},
+            {"launches", c.launches},
+            {"reference", number(c.reference, "/speed/channels/reference")},
+            {"candidate", number(c.candidate, "/speed/channels/candidate")}};
   }
 
   json speed(const Speed& s) {
@@ -257,6 +269,7 @@ class Writer {
             {"calls_per_round", s.calls_per_round},
             {"arms", std::move(arms)},
             {"ratios", std::move(ratios)},
+            {"channels", s.channels ? channels(*s.channels) : missing("/speed/channels", not_told_apart)},
             {"launch_bound", s.launch_bound},
             {"unstable", s.unstable},
             {"disturbed", texts(s.disturbed)}};

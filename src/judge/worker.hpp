@@ -32,6 +32,7 @@ struct WorkerSetup {
   std::string device = "cpu";
   int threads = 0;                                                    ///< 0 = all cores but one, four at the most
   util::Deadline ask = util::Deadline::after(std::chrono::hours(1));  ///< when the whole ask has to end
+  device::WorkerNeeds needs;                                          ///< of the device
 };
 
 class Worker final : public device::Peer {

@@ -90,6 +90,7 @@ std::map<std::string, std::string> environment(const WorkerSetup& setup, const f
       {"MALLOC_MMAP_MAX_", "0"},
       {"MALLOC_TRIM_THRESHOLD_", "17179869184"},
   };
+  for (auto const& [name, value] : setup.needs.environment) env[name] = value;
   if (setup.role == Role::reference) {
     env["TORCHINDUCTOR_CACHE_DIR"] = (cache_inside / "inductor").string();
     env["TRITON_CACHE_DIR"] = (cache_inside / "triton").string();
@@ -130,6 +131,7 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
     exec::SandboxPlan plan;
     plan.home = home_inside;
     places.bind(plan);
+    plan.device_nodes = setup.needs.device_nodes;
     plan.binds.push_back({setup.module_folder, module_inside, false, false});
     plan.binds.push_back({setup.folder, made.folder_inside, false, false});
     if (reference) {

@@ -8,29 +8,47 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cuda_gate.hpp"
+
 namespace worker {
 
 Arenas::~Arenas() {
   for (auto const& [id, mapping] : m_mappings) {
+    let_go(mapping);
+  }
+}
+
+void Arenas::let_go(const Mapping& mapping) {
+  if (!mapping.lent) {
     ::munmap(mapping.base, mapping.bytes);
   }
 }
 
-void Arenas::map(int id, int fd, std::uint64_t bytes) {
+void Arenas::map(int id, int fd, std::uint64_t bytes, bool on_gpu) {
   unmap(id);
+  if (on_gpu) {
+#ifdef CUDA_AGENT_TORCH_CUDA
+    auto const lent = std::make_shared<LentMemory>(fd, bytes);
+    m_mappings[id] = Mapping{lent->base(), bytes, lent};
+    return;
+#else
+    ::close(fd);
+    throw std::runtime_error("this worker module was built without CUDA");
+#endif
+  }
   void* const base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   int const reason = errno;
   ::close(fd);
   if (base == MAP_FAILED) {
     throw std::runtime_error("cannot map an arena of " + std::to_string(bytes) + " bytes: " + std::strerror(reason));
   }
-  m_mappings[id] = Mapping{base, bytes};
+  m_mappings[id] = Mapping{base, bytes, nullptr};
 }
 
 void Arenas::unmap(int id) {
   auto const found = m_mappings.find(id);
   if (found != m_mappings.end()) {
-    ::munmap(found->second.base, found->second.bytes);
+    let_go(found->second);
     m_mappings.erase(found);
   }
 }
@@ -48,8 +66,12 @@ void* Arenas::address(int id, std::uint64_t at, std::uint64_t bytes) const {
 }
 
 at::Tensor Arenas::bytes_of(int id, std::uint64_t at, std::uint64_t bytes) const {
-  return at::from_blob(address(id, at, bytes), {static_cast<std::int64_t>(bytes)},
-                       at::TensorOptions().dtype(at::kByte));
+  void* const place = address(id, at, bytes);
+  auto options = at::TensorOptions().dtype(at::kByte);
+  if (m_mappings.at(id).lent) {
+    options = options.device(at::kCUDA, 0);  // a worker sees one GPU
+  }
+  return at::from_blob(place, {static_cast<std::int64_t>(bytes)}, options);
 }
 
 at::Tensor tensor_over(const at::Tensor& bytes, at::ScalarType dtype, std::int64_t offset,

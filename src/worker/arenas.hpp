@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -12,8 +13,8 @@ namespace worker {
 class Arenas {
  public:
   ~Arenas();
-  /// Maps `bytes` of `fd` (which is closed) as arena `id`. A CPU arena is a memfd.
-  void map(int id, int fd, std::uint64_t bytes);
+  /// Maps `bytes` of `fd` (which is closed) as arena `id`. A CPU arena is a memfd, one on a GPU memory of its driver.
+  void map(int id, int fd, std::uint64_t bytes, bool on_gpu);
   void unmap(int id);
 
   /// Address of byte `at` of an arena, after checking that `bytes` fit behind it. Throws std::out_of_range.
@@ -26,7 +27,9 @@ class Arenas {
   struct Mapping {
     void* base = nullptr;
     std::uint64_t bytes = 0;
+    std::shared_ptr<void> lent;  ///< memory of a GPU, which lets go of itself; empty: host memory
   };
+  static void let_go(const Mapping& mapping);
   std::map<int, Mapping> m_mappings;
 };
 

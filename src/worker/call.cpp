@@ -19,6 +19,21 @@ void wait_for_go(Link& link) {
   }
 }
 
+}  // namespace
+
+std::string described_results(const std::vector<Node>& results, const Node* null_output, bool fits,
+                              std::uint64_t needed) {
+  std::string text =
+      "{\"fits\":" + std::string(fits ? "true" : "false") + ",\"needed\":" + std::to_string(needed) + ",\"outputs\":[";
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    Node const& result = null_output != nullptr ? *null_output : results[k];
+    text += (k == 0 ? "" : ",") + (result.kind.empty() ? std::string("null") : describe(result));
+  }
+  return text + "]}";
+}
+
+namespace {
+
 /// What the calls of one request came to.
 struct Outcomes {
   std::vector<Node> results;  ///< described, their tensors released
@@ -48,7 +63,7 @@ void run(const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& ar
     outcomes.needed = std::max(outcomes.needed, bytes);
     outcomes.fits = bytes <= output.room;
     if (outcomes.fits && bytes > 0) {
-      store(result, room + k * output.room);
+      store(result, room + k * output.room, false);
     }
     release(outcomes.results[k]);
   }
@@ -84,13 +99,7 @@ std::string timed_call(Link& link, const Arenas& arenas, PyObject* model, const 
   if (failure) {
     std::rethrow_exception(failure);
   }
-  std::string text = "{\"fits\":" + std::string(outcomes.fits ? "true" : "false") +
-                     ",\"needed\":" + std::to_string(outcomes.needed) + ",\"outputs\":[";
-  for (std::size_t k = 0; k < calls; ++k) {
-    Node const& result = null ? null_output : outcomes.results[k];
-    text += (k == 0 ? "" : ",") + (result.kind.empty() ? std::string("null") : describe(result));
-  }
-  return text + "]}";
+  return described_results(outcomes.results, null ? &null_output : nullptr, outcomes.fits, outcomes.needed);
 }
 
 }  // namespace worker

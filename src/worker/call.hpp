@@ -24,6 +24,9 @@ struct OutputRoom {
 /// call of every other arm finds its own. Throws what the model raised.
 void warm_call(const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments, const OutputRoom& output,
                const Node& null_output);
+/// The JSON of K results: {"outputs":[…],"needed":bytes,"fits":bool}. With `null_output` that one stands for each.
+std::string described_results(const std::vector<Node>& results, const Node* null_output, bool fits,
+                              std::uint64_t needed);
 
 /// Tells the supervisor that it is armed, waits for go, calls `model(*arguments[k])` for each k, copies what comes
 /// back into the output arena after each, and answers with a mark. Then returns the JSON that describes the K results:

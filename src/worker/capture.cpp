@@ -10,6 +10,7 @@
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include "cuda_call.hpp"
 #include "json_text.hpp"
 
 namespace worker {
@@ -254,9 +255,13 @@ void copy_bytes(char* to, const char* from, std::uint64_t bytes) {
   });
 }
 
-void store_tensor(const Node& node, char* to) {
+void store_tensor(const Node& node, char* to, bool on_gpu) {
   at::Tensor const& t = node.tensor;
   if (node.bytes == 0) {
+    return;
+  }
+  if (on_gpu) {
+    store_on_gpu(t, keep_strides(t), to, node.bytes);
     return;
   }
   if (keep_strides(t) || t.is_contiguous()) {
@@ -333,9 +338,9 @@ std::uint64_t bytes_needed(const Node& node) {
   return total;
 }
 
-void store(const Node& node, char* to) {
+void store(const Node& node, char* to, bool on_gpu) {
   for_each_tensor(node, [&](const Node& leaf) {
-    store_tensor(leaf, to);
+    store_tensor(leaf, to, on_gpu);
     to += aligned(leaf.bytes);
   });
 }

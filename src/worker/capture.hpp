@@ -32,8 +32,9 @@ Node capture(PyObject* value);
 /// Bytes that `store` needs for one tree.
 std::uint64_t bytes_needed(const Node& node);
 
-/// Copies every tensor of the tree into memory at `to` (bytes_needed of room), 256-byte aligned, in order.
-void store(const Node& node, char* to);
+/// Copies every tensor of the tree into memory at `to` (bytes_needed of room), 256-byte aligned, in order. Memory of a
+/// GPU: enqueued on the legacy default stream.
+void store(const Node& node, char* to, bool on_gpu);
 
 /// Lets go of the tensors; what `describe` needs stays.
 void release(Node& node);

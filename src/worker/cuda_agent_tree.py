@@ -104,10 +104,10 @@ class Encoder:
 class Decoder:
     """Builds values whose tensors lie in an arena, aliasing each other as the encoded ones did."""
 
-    def __init__(self, worker, tensor_over, arena, base, storages):
+    def __init__(self, worker, tensor_over, device, arena, base, storages):
         self._tensor_over = tensor_over
         self._bytes = [
-            worker.bytes_of(arena, base + s["at"], s["bytes"]) if s["bytes"] else torch.empty(0, dtype=torch.uint8)
+            worker.bytes_of(arena, base + s["at"], s["bytes"]) if s["bytes"] else torch.empty(0, dtype=torch.uint8, device=device)
             for s in storages
         ]
 

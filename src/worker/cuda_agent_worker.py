@@ -122,7 +122,18 @@ class Base:
         self.own_files = []
 
     def op_map(self, request, fds):
-        self.worker.map(request["arena"], fds[0], request["bytes"])
+        self.worker.map(request["arena"], fds[0], request["bytes"], self.device.type == "cuda")
+        return {}
+
+    def op_control(self, _request, fds):
+        """Takes the page by which the supervisor starts and ends calls on a GPU."""
+        self.worker.control(fds[0])
+        return {}
+
+    def op_stream(self, request, _fds):
+        """Timed calls are made on another stream from now on; what was cached for the old one is given back."""
+        self.worker.use_stream(request["number"])
+        torch.cuda.empty_cache()
         return {}
 
     def op_unmap(self, request, _fds):
@@ -151,7 +162,7 @@ class Base:
         if request.get("rng") is not None:
             seed_everything(request["rng"])
         with torch.no_grad():
-            text = self.worker.call(model, arguments, *room)
+            text = self.worker.call(model, arguments, *room, request.get("launches", 0))
         return {"result": json.loads(text)}
 
     def _warm(self, model, slots, room):
@@ -165,7 +176,7 @@ class Base:
 
     def _arguments(self, slot):
         bound = self.slots[slot]
-        decoder = Decoder(self.worker, _cuda_agent.tensor_over, bound["arena"], bound["at"], bound["storages"])
+        decoder = Decoder(self.worker, _cuda_agent.tensor_over, self.device, bound["arena"], bound["at"], bound["storages"])
         return tuple(decoder.decode(tree) for tree in bound["trees"])
 
     def op_precision(self, _request, _fds):
@@ -280,7 +291,7 @@ class Candidate(Base):
         path = os.path.join(folder, "model_new.py")
         self.own_files = [path]
         sys.path.insert(0, folder)
-        decoder = Decoder(self.worker, _cuda_agent.tensor_over, request["arena"], request["at"], request["init"]["storages"])
+        decoder = Decoder(self.worker, _cuda_agent.tensor_over, self.device, request["arena"], request["at"], request["init"]["storages"])
         init = [decoder.decode(tree) for tree in request["init"]["trees"]]
         module = load_module("model_new", path)
         if not hasattr(module, "ModelNew"):
@@ -311,7 +322,7 @@ class Candidate(Base):
         """Copies the reference's parameters and buffers into ModelNew, by name, with copy_ (so that _version moves)."""
         model = self.models["candidate"]
         spec = request["state"]
-        decoder = Decoder(self.worker, _cuda_agent.tensor_over, request["arena"], request["at"], spec["storages"])
+        decoder = Decoder(self.worker, _cuda_agent.tensor_over, self.device, request["arena"], request["at"], spec["storages"])
         given = dict(zip(spec["names"], spec["trees"]))
         own = {n: v for n, v in model.state_dict().items() if isinstance(v, torch.Tensor)}
         missing = [n for n in given if n not in own]
@@ -341,6 +352,8 @@ def answer(handler, worker):
         return False
     try:
         reply = getattr(handler, "op_" + request["op"])(request, fds)
+        if handler.device.type == "cuda":
+            torch.cuda.synchronize()  # what was asked for is done, not enqueued, and errors are this request's
         reply["ok"] = True
     except Unsupported as error:
         reply = {"ok": False, "error": describe_exception(TaskError("unsupported", str(error)), handler.own_files)}
@@ -367,6 +380,9 @@ def main():
     gc.disable()
     # The first parallel region starts the thread pool: better here than inside a timed call.
     torch.ones(1 << 16).add_(1)
+    if handler.device.type == "cuda":
+        torch.ones(1 << 16, device=handler.device).add_(1)
+        torch.cuda.synchronize()
     worker.send(
         json.dumps(
             {

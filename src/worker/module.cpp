@@ -1,6 +1,7 @@
 // The Python face of the worker's C++ side. What decides a verdict lies with the supervisor; this module only runs
 // models, moves memory that was lent to it, and says what came back.
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "call.hpp"
 #include "capture.hpp"
 #include "cpu_allocator.hpp"
+#include "cuda_call.hpp"
 #include "link.hpp"
 
 namespace py = pybind11;
@@ -42,7 +44,14 @@ class Worker {
   }
 
   void send(const std::string& text) { m_link.send(text); }
-  void map(int id, int fd, std::uint64_t bytes) { m_arenas.map(id, fd, bytes); }
+  void map(int id, int fd, std::uint64_t bytes, bool on_gpu) { m_arenas.map(id, fd, bytes, on_gpu); }
+  void control(int fd) { m_gpu = worker::make_gpu_calls(fd); }
+  void use_stream(int number) {
+    if (!m_gpu) {
+      throw std::runtime_error("there are streams on a GPU only, once it was prepared for timed calls");
+    }
+    m_gpu->use_stream(number);
+  }
   void unmap(int id) { m_arenas.unmap(id); }
   at::Tensor bytes_of(int id, std::uint64_t at, std::uint64_t bytes) const { return m_arenas.bytes_of(id, at, bytes); }
   void set_null_output(const py::object& value) { m_null = worker::capture(value.ptr()); }
@@ -53,7 +62,11 @@ class Worker {
   }
 
   std::string call(const py::object& model, const std::vector<py::tuple>& arguments, int arena, std::uint64_t at,
-                   std::uint64_t room) {
+                   std::uint64_t room, int launches) {
+    if (m_gpu) {
+      return m_gpu->timed_call(m_link, m_arenas, model.ptr(), pointers(arguments), worker::OutputRoom{arena, at, room},
+                               m_null, launches);
+    }
     return worker::timed_call(m_link, m_arenas, model.ptr(), pointers(arguments), worker::OutputRoom{arena, at, room},
                               m_null);
   }
@@ -71,6 +84,7 @@ class Worker {
   worker::Link m_link;
   worker::Arenas m_arenas;
   worker::Node m_null;
+  std::unique_ptr<worker::GpuCalls> m_gpu;
 };
 
 }  // namespace
@@ -82,7 +96,9 @@ PYBIND11_MODULE(_cuda_agent, m) {
       .def(py::init<int>(), py::arg("fd"))
       .def("receive", &Worker::receive, "The next message: (bytes, list of descriptors).")
       .def("send", &Worker::send, py::arg("text"))
-      .def("map", &Worker::map, py::arg("id"), py::arg("fd"), py::arg("bytes"))
+      .def("map", &Worker::map, py::arg("id"), py::arg("fd"), py::arg("bytes"), py::arg("on_gpu"))
+      .def("control", &Worker::control, py::arg("fd"), "Takes the page by which calls on a GPU are started and ended.")
+      .def("use_stream", &Worker::use_stream, py::arg("number"), "Timed calls are made on this stream; 0: the default.")
       .def("unmap", &Worker::unmap, py::arg("id"))
       .def("bytes_of", &Worker::bytes_of, py::arg("id"), py::arg("at"), py::arg("bytes"),
            "A uint8 tensor over part of an arena.")
@@ -91,7 +107,7 @@ PYBIND11_MODULE(_cuda_agent, m) {
       .def("warm", &Worker::warm, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
            py::arg("room"), "The calls and stores of `call`, without a clock.")
       .def("call", &Worker::call, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
-           py::arg("room"));
+           py::arg("room"), py::arg("launches"), "One timed call; on a GPU with kernels that do nothing before it.");
   m.def(
       "tensor_over",
       [](const at::Tensor& bytes, const py::object& dtype, std::int64_t offset, const std::vector<std::int64_t>& shape,

@@ -44,7 +44,7 @@ class CpuBackend final : public Backend {
   CpuBackend() : m_flush(flush_bytes) {}
 
   std::string name() const override { return "cpu"; }
-  std::string mode() const override { return "answer"; }
+  std::string mode(CallMode /*mode*/) const override { return "answer"; }
 
   Result<std::unique_ptr<Arena>> allocate(std::uint64_t bytes) override {
     auto arena = CpuArena::lendable(bytes);

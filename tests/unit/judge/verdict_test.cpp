@@ -58,7 +58,8 @@ Verdict full() {
   speed.rounds = 16;
   speed.calls_per_round = 1;
   speed.arms = {{"eager", Interval{120, 118, 122}, 16, 3.5}, {"candidate", Interval{90, 89, 91}, 16, 3.4}};
-  speed.ratios = {{"eager", {1.31, 1.28, 1.34}, 0.995}, {"compiled", {1.07, 1.06, 1.08}, 0.995}};
+  speed.ratios = {{"eager", {1.31, 1.28, 1.34}, 0.995, 0.004}, {"compiled", {1.07, 1.06, 1.08}, 0.995, 0.004}};
+  speed.channels = {2, 16, 200, 271.5, 270.9};
   speed.disturbed = {"round 3 met another process and was repeated"};
   v.speed = speed;
   v.protections = {{"sandbox", true, "bubblewrap"}, {"landlock", false, "not built into the kernel"}};

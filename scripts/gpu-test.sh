@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Set-up, then the tests that need a GPU; ends with a table of what was measured.
+#   scripts/gpu-test.sh [--python PATH] [-- pytest arguments]     e.g.  scripts/gpu-test.sh -- -k example
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+for_setup=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+  for_setup+=("$1")
+  shift
+done
+if [ $# -gt 0 ]; then shift; fi
+
+"$root/scripts/setup.sh" --with-tests "${for_setup[@]}"
+python=$(configured CUDA_AGENT_PYTHON)
+export CUDA_AGENT_BINARY=$root/build/src/cuda-agent CUDA_AGENT_PYTHON=$python PYTHONDONTWRITEBYTECODE=1
+"$CUDA_AGENT_BINARY" doctor
+cd "$root/tests/gpu"
+exec "$(configured CUDA_AGENT_TEST_PYTHON)" -m pytest -q -p no:cacheprovider "$@" .

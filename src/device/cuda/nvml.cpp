@@ -1,0 +1,105 @@
+#include "device/cuda/nvml.hpp"
+
+#include <array>
+#include <memory>
+
+#include <dlfcn.h>
+#include <spdlog/fmt/fmt.h>
+
+namespace cuda_agent::device {
+namespace {
+
+// The few calls that are needed, declared here: the library's header is not part of every CUDA Toolkit.
+using Handle = void*;
+constexpr unsigned clock_sm = 1;
+constexpr unsigned clock_memory = 2;
+constexpr unsigned temperature_of_gpu = 0;
+
+struct CloseLibrary {
+  void operator()(void* library) const { ::dlclose(library); }
+};
+
+class Nvml {
+ public:
+  explicit Nvml(const std::string& uuid) : m_library(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    if (!m_library) return;
+    auto* const init = find<int()>("nvmlInit_v2");
+    auto* const by_uuid = find<int(const char*, Handle*)>("nvmlDeviceGetHandleByUUID");
+    m_running = init != nullptr && init() == 0;
+    if (m_running && (by_uuid == nullptr || by_uuid(uuid.c_str(), &m_device) != 0)) m_device = nullptr;
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  ~Nvml() {
+    if (!m_running) return;
+    if (auto* const shutdown = find<int()>("nvmlShutdown")) (void)shutdown();
+  }
+
+  bool found() const { return m_device != nullptr; }
+
+  template <typename... Arguments>
+  std::optional<unsigned> number(const char* name, Arguments... arguments) const {
+    auto* const call = find<int(Handle, Arguments..., unsigned*)>(name);
+    unsigned value = 0;
+    if (call == nullptr || call(m_device, arguments..., &value) != 0) return std::nullopt;
+    return value;
+  }
+
+  std::optional<unsigned long long> bits(const char* name) const {
+    auto* const call = find<int(Handle, unsigned long long*)>(name);
+    unsigned long long value = 0;
+    if (call == nullptr || call(m_device, &value) != 0) return std::nullopt;
+    return value;
+  }
+
+  std::string driver_version() const {
+    std::array<char, 96> text{};
+    auto* const call = find<int(char*, unsigned)>("nvmlSystemGetDriverVersion");
+    if (call == nullptr || call(text.data(), static_cast<unsigned>(text.size()) - 1) != 0) return {};
+    return text.data();
+  }
+
+  std::optional<unsigned> processes() const {
+    auto* const call = find<int(Handle, unsigned*, void*)>("nvmlDeviceGetComputeRunningProcesses_v3");
+    unsigned count = 0;
+    if (call == nullptr) return std::nullopt;
+    int const status = call(m_device, &count, nullptr);  // "insufficient size" (7) tells how many there are
+    if (status != 0 && status != 7) return std::nullopt;
+    return count;
+  }
+
+ private:
+  template <typename Call>
+  Call* find(const char* name) const {
+    return reinterpret_cast<Call*>(::dlsym(m_library.get(), name));
+  }
+
+  std::unique_ptr<void, CloseLibrary> m_library;
+  bool m_running = false;
+  Handle m_device = nullptr;
+};
+
+}  // namespace
+
+GpuState read_gpu_state(const std::string& uuid) {
+  GpuState state;
+  Nvml const nvml(uuid);
+  if (!nvml.found()) return state;
+  auto const note = [&](const char* key, const auto& value) {
+    if (value) state.facts[key] = fmt::format("{}", *value);
+  };
+  if (auto const version = nvml.driver_version(); !version.empty()) state.facts["device.driver"] = version;
+  note("device.clock_sm_mhz", nvml.number("nvmlDeviceGetClockInfo", clock_sm));
+  note("device.clock_memory_mhz", nvml.number("nvmlDeviceGetClockInfo", clock_memory));
+  note("device.clock_sm_max_mhz", nvml.number("nvmlDeviceGetMaxClockInfo", clock_sm));
+  note("device.temperature_c", nvml.number("nvmlDeviceGetTemperature", temperature_of_gpu));
+  note("device.power_mw", nvml.number("nvmlDeviceGetPowerUsage"));
+  note("device.processes", nvml.processes());
+  if (auto const reasons = nvml.bits("nvmlDeviceGetCurrentClocksEventReasons")) {
+    state.facts["device.throttle_reasons"] = fmt::format("{:#x}", *reasons);
+  }
+  if (auto const minor = nvml.number("nvmlDeviceGetMinorNumber")) state.minor = static_cast<int>(*minor);
+  return state;
+}
+
+}  // namespace cuda_agent::device

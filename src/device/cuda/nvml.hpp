@@ -1,0 +1,18 @@
+// What the driver's management library tells about a GPU. It is found at run time and may be missing (containers).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace cuda_agent::device {
+
+struct GpuState {
+  std::map<std::string, std::string> facts;  ///< "device.driver", "device.clock_sm_mhz", "device.temperature_c", …
+  std::optional<int> minor;                  ///< N of /dev/nvidiaN
+};
+
+/// `uuid` as nvidia-smi prints it. Facts that cannot be read are left out.
+GpuState read_gpu_state(const std::string& uuid);
+
+}  // namespace cuda_agent::device
