@@ -16,4 +16,8 @@ python=$(configured CUDA_AGENT_PYTHON)
 export CUDA_AGENT_BINARY=$root/build/src/cuda-agent CUDA_AGENT_PYTHON=$python PYTHONDONTWRITEBYTECODE=1
 "$CUDA_AGENT_BINARY" doctor
 cd "$root/tests/gpu"
-exec "$(configured CUDA_AGENT_TEST_PYTHON)" -m pytest -q -p no:cacheprovider "$@" .
+test_python=$(configured CUDA_AGENT_TEST_PYTHON)
+# What needs the GPU takes turns; all that comes before (imports, compilers) runs side by side.
+side_by_side=()
+if "$test_python" -c 'import xdist' 2>/dev/null; then side_by_side=(-n "$((1 + $(nproc) / 4))"); fi
+exec "$test_python" -m pytest -q -p no:cacheprovider "${side_by_side[@]}" "$@" .

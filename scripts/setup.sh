@@ -73,7 +73,7 @@ if command -v dpkg-query >/dev/null; then
   need_tool cmake cmake
   need_tool ninja ninja-build
   need_tool bwrap bubblewrap
-  for package in ca-certificates libc6-dev libcli11-dev nlohmann-json3-dev libspdlog-dev libexpected-dev libssl-dev \
+  for package in ca-certificates libc6-dev libcli11-dev nlohmann-json3-dev libspdlog-dev libexpected-dev libssl-dev libseccomp-dev \
     libgtest-dev; do
     need "$package"
   done

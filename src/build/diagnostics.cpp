@@ -156,6 +156,27 @@ int column_of_caret(const std::vector<std::string>& lines, std::size_t after, co
   return own ? static_cast<int>(at) - 1 : 0;
 }
 
+// lld says in the lines below where a symbol was defined twice, each place in two lines of which the second has the
+// object:
+//   >>> defined at a.cpp
+//   >>>            objects/kernels/a.cpp.o:(add(int))
+void name_definitions(const std::vector<std::string>& lines, std::size_t after, Diagnostic& diagnostic) {
+  constexpr std::string_view start = "duplicate symbol: ";
+  if (diagnostic.phase != "link" || diagnostic.message.rfind(start, 0) != 0) return;
+  static const std::regex place(R"(^>>> +([^:>]+\.o):\(.*\)$)");
+  std::vector<std::string> sources;
+  for (std::size_t i = after + 1; i < lines.size() && lines[i].rfind(">>>", 0) == 0; ++i) {
+    std::smatch match;
+    if (lines[i].size() < longest_line && std::regex_match(lines[i], match, place)) {
+      sources.push_back(source_of_object(match[1]));
+    }
+  }
+  if (sources.size() < 2) return;
+  diagnostic.file = sources[1];
+  diagnostic.message =
+      fmt::format("multiple definition of {}; first defined in {}", diagnostic.message.substr(start.size()), sources[0]);
+}
+
 }  // namespace
 
 std::vector<Diagnostic> parse_diagnostics(std::string_view output, const SourceLine& source_line) {
@@ -164,6 +185,7 @@ std::vector<Diagnostic> parse_diagnostics(std::string_view output, const SourceL
   for (std::size_t i = 0; i < lines.size(); ++i) {
     auto diagnostic = parse_line(lines[i].substr(0, longest_line));
     if (!diagnostic) continue;
+    name_definitions(lines, i, *diagnostic);
     if (source_line && diagnostic->column == 0 && diagnostic->phase == "compile" && diagnostic->line > 0) {
       diagnostic->column = column_of_caret(lines, i, source_line(diagnostic->file, diagnostic->line));
     }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,8 @@ class Backend {
   virtual WorkerNeeds worker_needs() const { return {}; }
   /// Names the device to every process of this machine, so that only one measures on it; empty: no lock is needed.
   virtual std::string lock_name() const { return {}; }
+  /// Makes the supervisor's own context. Before this only facts can be asked for.
+  virtual Result<void> open() { return {}; }
   /// Calls of an arm to make in mode `open` before others, and after these one more that does not count.
   virtual int open_calls() const { return 0; }
   /// What supervisor and worker share to start and end a timed call; null where the device needs no such thing. It is
@@ -106,6 +109,10 @@ class Backend {
   /// Memory of the supervisor alone.
   virtual Result<std::unique_ptr<Arena>> allocate_private(std::uint64_t bytes) = 0;
   virtual Result<void> copy(const Copy& copy) = 0;
+  /// Bytes of the device that nobody has taken; none where that is not the judge's concern (CPU).
+  virtual std::optional<std::uint64_t> free_memory() const { return std::nullopt; }
+  /// Whether the device still does what it is told. Errors: environment_error with the driver's words.
+  virtual Result<void> still_works() { return {}; }
   /// Bytes equal?
   virtual Result<bool> equal(const Span& a, const Span& b) = 0;
   /// Layout offsets count from the span's first byte.

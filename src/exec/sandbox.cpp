@@ -119,8 +119,6 @@ std::vector<Protection> protections(const SandboxSupport& support) {
       {"resource limits", true, "core dumps, and memory, file size and processor time where the command names them"},
       {"inherited descriptors", true, "closed, but for those that the command names"},
       {"process tree", true, "killed as a whole: pid namespace or subreaper"},
-      {"system-call filter", false,
-       support.seccomp ? "no seccomp filter is applied to workers" : "this kernel has no seccomp filters"},
   };
 }
 

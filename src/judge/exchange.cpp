@@ -89,6 +89,8 @@ Exchange::Exchange(device::Backend& backend, Worker& reference, util::Deadline l
 
 void Exchange::admit(Worker& candidate) { m_candidate.emplace(Side{Loan(candidate), {}, {}, {}, {}}); }
 
+Result<void> Exchange::prepare_candidate() { return m_candidate->loan.lend_control(m_backend, m_limit); }
+
 void Exchange::set_mode(device::CallMode mode) {
   m_mode = mode;
   m_mode_of.clear();
@@ -100,7 +102,8 @@ device::CallMode Exchange::mode(Arm arm) const {
 }
 
 Result<void> Exchange::use_stream(int number) {
-  auto done = m_reference.loan.worker().request({{"op", "stream"}, {"number", number}}, {}, m_limit, "changing streams");
+  auto done =
+      m_reference.loan.worker().request({{"op", "stream"}, {"number", number}}, {}, m_limit, "changing streams");
   if (!done) return fail(done.error());
   m_reference.calls.clear();
   return {};
@@ -108,7 +111,7 @@ Result<void> Exchange::use_stream(int number) {
 
 double Exchange::enqueued(Arm arm) const {
   auto const& calls = side(arm).calls;
-  auto const found = calls.find(std::string(to_string(arm)));
+  auto const found = calls.find(fmt::format("{} 0 false", to_string(arm)));
   return found == calls.end() ? 0 : found->second.enqueued;
 }
 
@@ -223,9 +226,9 @@ bool Exchange::can_warm(const Side& side) const {
 
 Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
                                            device::CallMode& mode, bool& counts, util::Deadline deadline,
-                                           std::string_view during, int launches) {
+                                           std::string_view during, NullKind kind) {
   if (auto lent = side.loan.lend_control(m_backend, m_limit); !lent) return fail(lent.error());
-  History& history = side.calls[launches > 0 ? arm + " with launches" : arm];
+  History& history = side.calls[fmt::format("{} {} {}", arm, kind.launches, kind.written)];
   int const warm_ups = m_backend.open_calls();
   bool const warmed = history.open >= warm_ups;
   if (!warmed) mode = device::CallMode::open;
@@ -255,7 +258,8 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                                 {"at", 0},
                                 {"room", m_room},
                                 {"rng", m_call_seed >> 1},
-                                {"launches", launches},
+                                {"launches", kind.launches},
+                                {"written", kind.written},
                                 {"warm", warm && warm_ups == 0 && can_warm(side)}}
                      .dump();
   side.loan.worker().resume();
@@ -288,8 +292,7 @@ Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_vie
     }
     ArmCall made;
     made.mode = mode(arm);
-    auto result = timed(here, std::string(to_string(arm)), warm, kept.get(), made.mode, made.counts, deadline, during,
-                        0);
+    auto result = timed(here, std::string(to_string(arm)), warm, kept.get(), made.mode, made.counts, deadline, during);
     if (!result) return fail(result.error());
     auto reply = worker.checked_reply(result->reply, during);
     if (!reply) return fail(reply.error());
@@ -331,7 +334,7 @@ Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_vie
   }
 }
 
-Result<NullCall> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadline deadline, int launches) {
+Result<NullCall> Exchange::call_null(Arm arm, const OutputNode& like, util::Deadline deadline, NullKind kind) {
   Side& here = side(arm);
   if (auto room = make_room_for(here); !room) return fail(room.error());
   nlohmann::json tensors = nlohmann::json::array();
@@ -352,8 +355,7 @@ Result<NullCall> Exchange::call_null(Arm arm, const OutputNode& like, util::Dead
   }
   NullCall made;
   device::CallMode how = m_mode;
-  auto result = timed(here, "null", true, m_null_kept.get(), how, made.counts, deadline, "timing an empty call",
-                      launches);
+  auto result = timed(here, "null", true, m_null_kept.get(), how, made.counts, deadline, "timing an empty call", kind);
   if (!result) return fail(result.error());
   auto reply = here.loan.worker().checked_reply(result->reply, "timing an empty call");
   if (!reply) return fail(reply.error());

@@ -51,6 +51,12 @@ struct NullCall {
   double spread = 0;  ///< where this stands for many: half of what lies between their 10th and 90th percentiles
 };
 
+/// What an empty call does beside storing its results (on a GPU).
+struct NullKind {
+  int launches = 0;      ///< kernels that do nothing
+  bool written = false;  ///< the results are written anew just before, so that they are stored from the cache
+};
+
 /// Lends memory to one worker and remembers under which numbers.
 class Loan {
  public:
@@ -78,6 +84,9 @@ class Exchange {
   /// The candidate worker joins: a standby, before it hears of a candidate.
   void admit(Worker& candidate);
 
+  /// Lends the candidate's worker what its timed calls are started and ended with.
+  Result<void> prepare_candidate();
+
   /// Draws inputs for `calls` slots under seeds derived from `seed` and binds them in every worker that is there.
   Result<void> draw(std::uint64_t seed, int calls);
 
@@ -86,14 +95,14 @@ class Exchange {
   /// layout. It must not be asked for where a model changes its inputs.
   Result<ArmCall> call(Arm arm, util::Deadline deadline, std::string_view during, bool warm = false);
 
-  /// The null arm in the worker of `arm`, storing results of the shapes of `like`; `launches` kernels that do nothing
-  /// go before them.
-  Result<NullCall> call_null(Arm arm, const OutputNode& like, util::Deadline deadline, int launches = 0);
+  /// The null arm in the worker of `arm`, storing results of the shapes of `like`.
+  Result<NullCall> call_null(Arm arm, const OutputNode& like, util::Deadline deadline, NullKind kind = {});
 
   /// The stream on which the reference's worker makes all later calls (0: torch's default). Calls made before warm
   /// nothing up for it.
   Result<void> use_stream(int number);
-  /// The largest that the fastest open calls of an arm took to be enqueued so far, microseconds; 0 where not told apart.
+  /// The largest that the fastest open calls of an arm took to be enqueued so far, microseconds; 0 where not told
+  /// apart.
   double enqueued(Arm arm) const;
 
   /// How all arms are timed from now on. Calls made before warm nothing up for it.
@@ -117,6 +126,8 @@ class Exchange {
   /// Grows whenever kept results were dropped to make more room: a round during which it grew is to be repeated.
   int generation() const { return m_generation; }
   std::uint64_t bytes_a_call() const { return m_slot_bytes + m_room; }
+  std::uint64_t input_bytes() const { return m_slot_bytes; }  ///< of one call
+  std::uint64_t result_bytes() const { return m_room; }       ///< room for those of one call
   device::Backend& backend() const { return m_backend; }
 
   /// Lends weights or constructor values of the reference to the candidate: asked of the reference with `op`, copied
@@ -150,7 +161,7 @@ class Exchange {
   bool can_warm(const Side& side) const;
   Result<device::CallResult> timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
                                    device::CallMode& mode, bool& counts, util::Deadline deadline,
-                                   std::string_view during, int launches);
+                                   std::string_view during, NullKind kind = {});
 
   device::Backend& m_backend;
   util::Deadline m_limit;

@@ -11,8 +11,10 @@
 #include "device/cpu/cpu_backend.hpp"
 #include "device/cuda/cuda_backend.hpp"
 #include "exec/sandbox.hpp"
+#include "exec/seal.hpp"
 #include "judge/exchange.hpp"
 #include "judge/lint.hpp"
+#include "judge/memory_plan.hpp"
 #include "judge/profile.hpp"
 #include "judge/reward.hpp"
 #include "judge/verify.hpp"
@@ -78,7 +80,8 @@ class Judgement {
   }
 
   Verdict judge() {
-    auto const done = steps();
+    auto done = steps();
+    if (!done) done = fail(blamed(done.error()));
     if (!done) {
       // A Ctrl-C reaches a child that has not left the process group yet: what such a one died of is no verdict.
       set_failure(m_verdict, util::interrupted() ? util::interrupted_error() : done.error());
@@ -97,8 +100,9 @@ class Judgement {
       if (auto done = start_workers(); !done) return done;
     }
     if (auto done = build_candidate(); !done || compile_only) return done;
-    if (auto done = await_reference(); !done) return done;
+    if (auto done = await_workers(); !done) return done;
     if (auto done = take_device(); !done) return done;
+    if (auto done = open_device(); !done) return done;
     if (auto done = load_task(); !done) return done;
     if (timed()) {
       if (auto done = measure_empty(); !done) return done;
@@ -108,6 +112,33 @@ class Judgement {
       if (auto done = check(); !done) return done;
     }
     return timed() ? time_arms() : Result<void>();
+  }
+
+  /// A GPU is shared: what one process does to it can show in another's error.
+  Error blamed(Error error) {
+    bool const of_memory = error.message.find("out of memory") != std::string::npos ||
+                           error.message.find("too little free memory") != std::string::npos;
+    bool const not_its_own = error.fault == Fault::task || error.fault == Fault::environment;
+    if (m_candidate_loaded && of_memory && not_its_own) return blame_memory(std::move(error));
+    if (m_candidate_loaded && error.outcome == Outcome::crash) {
+      m_candidate->end();
+      if (auto const works = m_backend->still_works(); !works) return works.error();
+    }
+    return error;
+  }
+
+  Error blame_memory(Error error) {
+    auto const before = m_backend->free_memory();
+    m_candidate->end();
+    auto const after = m_backend->free_memory();
+    if (!before || !after || *after < *before) return error;
+    // What the judge lent to it is not its own: that is counted with the supervisor's.
+    std::uint64_t const held = *after - *before;
+    if (held <= m_candidate_memory + allowed_beside_the_model) return error;
+    return {Outcome::crash,
+            fmt::format("ModelNew holds {} of GPU memory, about {} are what its task needs; then: {}", in_words(held),
+                        in_words(m_candidate_memory), error.message),
+            {"free what is no longer used; memory that is kept between calls stays small"}};
   }
 
   bool timed() const { return m_options.stage == Stage::run || m_options.stage == Stage::profile; }
@@ -247,7 +278,32 @@ class Judgement {
     if (!lint) return fail(lint.error());
     m_facts = std::move(*lint);
     m_verdict.task_findings = m_facts.findings;
-    return {};
+    return look_at_memory();
+  }
+
+  /// Whether the candidate will fit beside what is there already.
+  Result<void> look_at_memory() {
+    auto const free = m_backend->free_memory();
+    if (!free) return {};
+    auto const reply = m_reference->request({{"op", "memory"}}, {}, m_deadline, "asking for its memory");
+    if (!reply) return fail(reply.error());
+    MemoryFacts const facts{.inputs = m_exchange->input_bytes(),
+                            .results = m_exchange->result_bytes(),
+                            .model = reply->value("most", std::uint64_t{0}),
+                            .free = *free,
+                            .baselines = m_options.baseline == Baseline::eager ? 1 : 2,
+                            .timed = timed()};
+    MemoryPlan const plan = plan_memory(facts);
+    m_candidate_memory = facts.model + facts.results;
+    auto const whole = plan.taken + plan.still;
+    m_verdict.environment["memory.planned"] = std::to_string(whole);
+    m_verdict.environment["memory.free"] = std::to_string(*free);
+    constexpr std::uint64_t worth_a_line = 4'000'000'000;
+    if (whole > worth_a_line) {
+      m_progress.note(fmt::format("GPU memory: {} in all ({} already taken), {} free", in_words(whole),
+                                  in_words(plan.taken), in_words(*free)));
+    }
+    return check_memory(facts);
   }
 
   void note_worker_facts(const nlohmann::json& facts) {
@@ -259,21 +315,59 @@ class Judgement {
     }
   }
 
-  Result<void> admit_candidate() {
-    if (m_admitted) return {};
+  Result<void> await_workers() {
+    Stopwatch const watch(seconds("workers"));
+    auto const facts = m_reference->ready(m_deadline);
+    if (!facts) return fail(facts.error());
+    note_worker_facts(*facts);
+    // On a GPU whoever waits for the other's lock must not wait for an import.
+    return m_target == build::Target::cuda ? await_candidate() : Result<void>();
+  }
+
+  Result<void> await_candidate() {
+    if (m_candidate_ready) return {};
     auto const facts = m_candidate->ready(m_deadline);
     if (!facts) return fail(facts.error());
+    m_candidate_ready = true;
+    return {};
+  }
+
+  Result<void> admit_candidate() {
+    if (m_admitted) return {};
+    if (auto ready = await_candidate(); !ready) return ready;
     m_exchange->admit(*m_candidate);
     m_admitted = true;
     return {};
   }
 
-  Result<void> await_reference() {
-    Stopwatch const watch(seconds("workers"));
-    auto const facts = m_reference->ready(m_deadline);
-    if (!facts) return fail(facts.error());
-    note_worker_facts(*facts);
+  /// The contexts of the supervisor and of both workers: these two at the same time, since each takes half a second.
+  Result<void> open_device() {
+    if (m_target == build::Target::cpu) return {};
+    Stopwatch const watch(seconds("device"));
+    constexpr const char* starting = "starting CUDA";
+    nlohmann::json const message = {{"op", "device"}};
+    m_candidate->resume();
+    if (auto sent = m_candidate->send(message.dump(), m_deadline); !sent) {
+      return fail(m_candidate->explained(sent.error(), starting));
+    }
+    if (auto opened = m_backend->open(); !opened) return opened;
+    auto const reference = m_reference->request(message, {}, m_deadline, starting);
+    auto reply = m_candidate->receive(m_deadline);
+    m_candidate->stop();
+    if (!reference) return fail(unable_to_start(reference.error()));
+    if (!reply) return fail(unable_to_start(m_candidate->explained(reply.error(), starting)));
+    if (auto const checked = m_candidate->checked_reply(*reply, starting); !checked) {
+      return fail(unable_to_start(checked.error()));
+    }
     return {};
+  }
+
+  /// No model has been loaded yet: whatever failed is neither the candidate's fault nor the task's.
+  static Error unable_to_start(Error error) {
+    if (error.outcome != Outcome::interrupted) error.outcome = Outcome::environment_error;
+    error.fault = Fault::environment;
+    error.hints = {"`nvidia-smi` shows the GPU's state, `cuda-agent doctor` what this machine lacks"};
+    return error;
   }
 
   /// One process at a time works on a GPU, whoever's it is: also a check would disturb another's clock. The workers'
@@ -289,6 +383,54 @@ class Judgement {
     if (!lock) return fail(lock.error());
     m_device_lock = std::move(*lock);
     return {};
+  }
+
+  /// Before the candidate's worker hears of its candidate: what it will never need is taken from it.
+  Result<void> seal_candidate() {
+    bool const gpu = m_target == build::Target::cuda;
+    auto const filter = exec::seal_filter(exec::Seal::no_new_processes);
+    if (!filter) return fail(filter.error());
+    if (gpu) {  // what the gate needs of the device is opened before it can no longer be
+      if (auto lent = m_exchange->prepare_candidate(); !lent) return lent;
+    }
+    auto const sealed = m_candidate->request({{"op", "seal"}, {"filter", *filter}, {"devices", gpu}}, {}, m_deadline,
+                                             "sealing the candidate's worker");
+    if (!sealed) return fail(sealed.error());
+    note_seal(*sealed, gpu);
+    m_threads = sealed->value("threads", 0);
+    return {};
+  }
+
+  /// Once it has run a few times: whatever starts threads for good has done so.
+  Result<void> seal_threads() {
+    if (m_target == build::Target::cpu) return {};
+    auto const filter = exec::seal_filter(exec::Seal::no_new_threads);
+    if (!filter) return fail(filter.error());
+    auto const sealed = m_candidate->request({{"op", "seal"}, {"filter", *filter}, {"devices", false}}, {}, m_deadline,
+                                             "sealing the candidate's worker");
+    if (!sealed) return fail(sealed.error());
+    bool const holds = sealed->value("filter", false);
+    m_verdict.protections.push_back(
+        {"no new threads", holds,
+         fmt::format(
+             "seccomp in the candidate's worker, from its warm-up on; {} threads when it was sealed, {} after the "
+             "warm-up",
+             m_threads, sealed->value("threads", 0))});
+    return {};
+  }
+
+  void note_seal(const nlohmann::json& sealed, bool gpu) {
+    std::string why;
+    for (auto const& one : sealed.value("why", nlohmann::json::array())) why += (why.empty() ? "" : "; ") + one.dump();
+    auto const note = [&](const char* name, bool holds, const char* what) {
+      m_verdict.protections.push_back({name, holds, holds ? what : why});
+    };
+    note("system-call filter", sealed.value("filter", false),
+         "seccomp in the candidate's worker: no program is executed, no process made, none traced");
+    if (!gpu) return;
+    note(
+        "device nodes", sealed.value("devices", false),
+        "landlock in every thread of the candidate's worker: no GPU can be opened any more, so no second context made");
   }
 
   Result<void> measure_empty() {
@@ -307,7 +449,9 @@ class Judgement {
     Stopwatch const watch(seconds("load"));
     m_progress.step("loading the candidate");
     if (auto admitted = admit_candidate(); !admitted) return admitted;
+    if (auto sealed = seal_candidate(); !sealed) return sealed;
     if (auto placed = place("model_new.py", m_candidate_folder); !placed) return placed;
+    m_candidate_loaded = true;
     std::error_code problem;
     fs::rename(m_extension, m_candidate_folder / "cuda_extension.so", problem);
     if (problem) {
@@ -366,8 +510,12 @@ class Judgement {
       m_verdict.correctness.emplace();
       m_verdict.correctness->seeds.push_back(std::to_string(m_seed));
     }
-    ProfileOptions options{
-        .baselines = {}, .rule = {}, .budget_seconds = 1.0, .tolerance = tolerance(), .limits = call_limits()};
+    ProfileOptions options{.baselines = {},
+                           .rule = {},
+                           .budget_seconds = 1.0,
+                           .tolerance = tolerance(),
+                           .limits = call_limits(),
+                           .when_warm = [this] { return seal_threads(); }};
     if (m_target == build::Target::cpu) {
       // Between processors that do other things as well, one round says less than on a GPU: more of them.
       options.rule.looks = {12, 24, 48, 96};
@@ -483,7 +631,13 @@ class Judgement {
   std::unique_ptr<Worker> m_reference;
   std::unique_ptr<Worker> m_candidate;
   std::optional<Exchange> m_exchange;
+  /// A context, its libraries' workspaces and a cache of freed blocks.
+  static constexpr std::uint64_t allowed_beside_the_model = 4'000'000'000;
+  std::uint64_t m_candidate_memory = 0;
+  bool m_candidate_ready = false;
+  bool m_candidate_loaded = false;
   bool m_admitted = false;
+  int m_threads = 0;  ///< of the candidate's worker before it heard of its candidate
   nlohmann::json m_task;
   TaskFacts m_facts;
   Overheads m_overheads;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -46,6 +47,11 @@ struct Overheads {
   std::vector<double> eager_alone;  ///< microseconds a call, null subtracted, before the candidate was loaded
 };
 
+/// Microseconds a call, from those of K calls and of what storing the last result took. Storing may take 2 µs + 1 %
+/// longer than the null's: the rest is the model's own work, which a forged first answer would hide. Differences that
+/// the clock cannot resolve count as 1 ns.
+double without_null(double microseconds, double tail, const NullCall& null, int calls);
+
 /// K so that a timed span is at least 200 µs, bounded by memory.
 int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t bytes_a_call);
 
@@ -64,6 +70,8 @@ struct ProfileOptions {
   double budget_seconds = 1.0;  ///< after this, the next look is the last
   ToleranceOverride tolerance;
   CallLimits limits;
+  /// Called once every arm has run and before anything is timed.
+  std::function<Result<void>()> when_warm = [] { return Result<void>(); };
 };
 
 struct ProfileResult {

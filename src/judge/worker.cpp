@@ -42,6 +42,8 @@ Error reported(Role role, const nlohmann::json& reply, std::string_view during) 
       plain ? message : fmt::format("{} raised {}{}: {}", during, text_of(said, "type"), place, message);
   Outcome outcome = Outcome::task_error;
   if (is_candidate(role)) outcome = plain ? Outcome::wrong : Outcome::crash;
+  // What the task's own model does not fit into is too small.
+  if (!is_candidate(role) && text_of(said, "type") == "OutOfMemoryError") outcome = Outcome::environment_error;
   Error error(outcome, sentence);
   if (std::string const hint = text_of(said, "hint"); !hint.empty()) error.hints.push_back(hint);
   if (is_candidate(role) && text_of(said, "type") == "ModuleNotFoundError" &&

@@ -27,6 +27,9 @@ TRACEBACK_BYTES = 16384
 WARM_SECONDS = 0.01
 MOST_WARM_CALLS = 8
 
+# Bytes that may stay in torch's cache after inputs were drawn on a GPU.
+KEPT_FOR_DRAWING = 1 << 28
+
 
 class TaskError(Exception):
     """Something about the model under test that its author can mend; the message says it whole."""
@@ -121,6 +124,11 @@ class Base:
         self.slots = {}
         self.own_files = []
 
+    def op_device(self, _request, _fds):
+        """Starts CUDA: what all of a process's kernels wait for must not happen while another one's are timed."""
+        torch.ones(1 << 16, device=self.device).add_(1)
+        return {}
+
     def op_map(self, request, fds):
         self.worker.map(request["arena"], fds[0], request["bytes"], self.device.type == "cuda")
         return {}
@@ -162,7 +170,7 @@ class Base:
         if request.get("rng") is not None:
             seed_everything(request["rng"])
         with torch.no_grad():
-            text = self.worker.call(model, arguments, *room, request.get("launches", 0))
+            text = self.worker.call(model, arguments, *room, request["launches"], request["written"])
         return {"result": json.loads(text)}
 
     def _warm(self, model, slots, room):
@@ -248,6 +256,8 @@ class Reference(Base):
         if stored:
             self.drawn.store(self.worker, request["arena"], request["at"])
             self.drawn = None
+            inputs = None
+            self._let_go_of_drawing(size)
         return {"trees": trees, "storages": places, "bytes": size, "stored": stored}
 
     def _to_device(self, value):
@@ -258,6 +268,17 @@ class Reference(Base):
         if isinstance(value, dict):
             return {k: self._to_device(v) for k, v in value.items()}
         return value
+
+    def _let_go_of_drawing(self, size):
+        """Large inputs exist four times as it is; and what the model takes is counted from here on."""
+        if self.device.type == "cuda":
+            if size > KEPT_FOR_DRAWING:
+                torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+
+    def op_memory(self, _request, _fds):
+        """The most bytes of the GPU that tensors of this process took since the last drawing."""
+        return {"most": torch.cuda.max_memory_allocated()}
 
     def op_keep(self, request, _fds):
         self.drawn.store(self.worker, request["arena"], request["at"])
@@ -317,6 +338,10 @@ class Candidate(Base):
         if inside:
             return error
         return TaskError("constructor", f"ModelNew.__init__{own} cannot be called like Model.__init__{signature}: {error}", "give ModelNew the parameters of Model, in the same order")
+
+    def op_seal(self, request, _fds):
+        """Gives up what an honest candidate does not need, for good; says what holds."""
+        return _cuda_agent.seal(bytes.fromhex(request["filter"]), request["devices"])
 
     def op_weights(self, request, _fds):
         """Copies the reference's parameters and buffers into ModelNew, by name, with copy_ (so that _version moves)."""
@@ -380,9 +405,6 @@ def main():
     gc.disable()
     # The first parallel region starts the thread pool: better here than inside a timed call.
     torch.ones(1 << 16).add_(1)
-    if handler.device.type == "cuda":
-        torch.ones(1 << 16, device=handler.device).add_(1)
-        torch.cuda.synchronize()
     worker.send(
         json.dumps(
             {

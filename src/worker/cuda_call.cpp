@@ -47,6 +47,8 @@ std::optional<c10::cuda::CUDAStream>& call_stream() {
   return stream;
 }
 
+cudaStream_t stream_of_calls() { return call_stream().value_or(c10::cuda::getDefaultCUDAStream()).stream(); }
+
 c10::cuda::CUDAStream new_stream() {
   cudaStream_t stream = nullptr;
   C10_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -71,7 +73,7 @@ class CudaCalls final : public GpuCalls {
   }
 
   std::string timed_call(Link& link, const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments,
-                         const OutputRoom& output, const Node& null_output, int launches) override {
+                         const OutputRoom& output, const Node& null_output, const NullWork& extra) override {
     std::optional<c10::cuda::CUDAStreamGuard> guard;
     if (call_stream()) {
       guard.emplace(*call_stream());
@@ -95,7 +97,10 @@ class CudaCalls final : public GpuCalls {
     std::exception_ptr failure;
     char* waiting = nullptr;  // where the last result goes, after the first answer
     try {
-      m_gate.nothing(launches);
+      m_gate.nothing(extra.launches);
+      if (extra.written) {
+        write(null_output);
+      }
       for (std::size_t k = 0; k < calls && fits; ++k) {
         if (!null) {
           auto value = pybind11::reinterpret_steal<pybind11::object>(PyObject_Call(model, arguments[k], nullptr));
@@ -141,6 +146,15 @@ class CudaCalls final : public GpuCalls {
   }
 
  private:
+  static void write(const Node& node) {
+    if (node.tensor.defined() && node.bytes > 0) {
+      C10_CUDA_CHECK(cudaMemsetAsync(node.tensor.mutable_data_ptr(), 1, node.bytes, stream_of_calls()));
+    }
+    for (Node const& item : node.items) {
+      write(item);
+    }
+  }
+
   CudaGate m_gate;
   std::map<int, c10::cuda::CUDAStream> m_streams;
 };

@@ -15,17 +15,23 @@
 
 namespace worker {
 
+/// What an empty call is to do.
+struct NullWork {
+  int launches = 0;      ///< kernels that do nothing
+  bool written = false;  ///< the null output is written anew
+};
+
 class GpuCalls {
  public:
   virtual ~GpuCalls() = default;
   /// As worker::timed_call, with the supervisor's gate. 'R' says that the call may begin; the supervisor answers
   /// "open TICKET" or "closed TICKET". When the model has returned comes 'F' (or 'E', when it raised), answered by the
   /// nonce that the device has to write down when the model's kernels and then the copies of the results have ended.
-  /// 'A' says that all of this is enqueued. Returns when the device is idle. `launches` kernels that do nothing go before
-  /// the model.
+  /// 'A' says that all of this is enqueued. Returns when the device is idle. `extra` comes before the
+  /// model.
   virtual std::string timed_call(Link& link, const Arenas& arenas, PyObject* model,
                                  const std::vector<PyObject*>& arguments, const OutputRoom& output,
-                                 const Node& null_output, int launches) = 0;
+                                 const Node& null_output, const NullWork& extra) = 0;
   /// From now on calls are made on this stream: 0 is the legacy default stream, each other number one of its own that
   /// does not wait for it.
   virtual void use_stream(int number) = 0;

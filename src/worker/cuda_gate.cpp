@@ -3,6 +3,8 @@
 #include "cuda_gate.hpp"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <stdexcept>
@@ -89,6 +91,8 @@ static_assert(offsetof(ControlPage, go) == 0 && offsetof(ControlPage, resident) 
               offsetof(ControlPage, beat) == 256);
 
 constexpr unsigned gate_threads = 512;
+/// When it is not closed by then, something else holds the device: the supervisor will not take it for closed.
+constexpr std::chrono::milliseconds longest_closing{500};
 constexpr std::size_t flag_bytes = 256;
 
 /// The driver's calls. The library is loaded already; this only finds its names.
@@ -242,9 +246,14 @@ CudaGate::~CudaGate() {
 void CudaGate::close(std::uint64_t ticket) {
   m_counted += m_blocks;
   std::array<void*, 4> parameters{&m_page_on_device, &m_flags, &m_counted, &ticket};
-  check_driver(
-      driver_calls().launch(m_gate, m_blocks, 1, 1, m_threads, 1, 1, 0, m_stream, parameters.data(), nullptr),
-      "closing the gate");
+  auto& resident = static_cast<ControlPage*>(m_page)->resident;
+  check_driver(driver_calls().launch(m_gate, m_blocks, 1, 1, m_threads, 1, 1, 0, m_stream, parameters.data(), nullptr),
+               "closing the gate");
+  // Until it fills the device, a kernel on another stream could still get in: nobody may launch one before.
+  std::atomic_ref<std::uint64_t> const place(resident);
+  auto const end = std::chrono::steady_clock::now() + longest_closing;
+  while (place.load(std::memory_order_acquire) != ticket && std::chrono::steady_clock::now() < end) {
+  }
 }
 
 void CudaGate::answer_first(std::uint64_t nonce) { answer(offsetof(ControlPage, done1), nonce); }
@@ -258,7 +267,8 @@ void CudaGate::answer(std::uint64_t offset, std::uint64_t nonce) {
 
 void CudaGate::nothing(int launches) {
   for (int i = 0; i < launches; ++i) {
-    check_driver(driver_calls().launch(m_nothing, 1, 1, 1, 1, 1, 1, 0, m_stream, nullptr, nullptr), "launching nothing");
+    check_driver(driver_calls().launch(m_nothing, 1, 1, 1, 1, 1, 1, 0, m_stream, nullptr, nullptr),
+                 "launching nothing");
   }
 }
 

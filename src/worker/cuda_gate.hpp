@@ -43,7 +43,7 @@ class CudaGate {
 
   /// What follows is enqueued on this stream; at first it is the legacy default one.
   void use_stream(CUstream stream) { m_stream = stream; }
-  /// Enqueues a kernel that fills the device until the supervisor opens it.
+  /// Enqueues a kernel that fills the device until the supervisor opens it, and waits until it does.
   void close(std::uint64_t ticket);
   /// Enqueues that many kernels that do nothing.
   void nothing(int launches);

@@ -17,6 +17,7 @@
 #include "cpu_allocator.hpp"
 #include "cuda_call.hpp"
 #include "link.hpp"
+#include "seal.hpp"
 
 namespace py = pybind11;
 
@@ -62,10 +63,10 @@ class Worker {
   }
 
   std::string call(const py::object& model, const std::vector<py::tuple>& arguments, int arena, std::uint64_t at,
-                   std::uint64_t room, int launches) {
+                   std::uint64_t room, int launches, bool written) {
     if (m_gpu) {
       return m_gpu->timed_call(m_link, m_arenas, model.ptr(), pointers(arguments), worker::OutputRoom{arena, at, room},
-                               m_null, launches);
+                               m_null, worker::NullWork{launches, written});
     }
     return worker::timed_call(m_link, m_arenas, model.ptr(), pointers(arguments), worker::OutputRoom{arena, at, room},
                               m_null);
@@ -92,6 +93,19 @@ class Worker {
 PYBIND11_MODULE(_cuda_agent, m) {
   m.doc() = "The C++ side of a cuda-agent worker.";
   m.def("cache_cpu_memory", &worker::cache_cpu_memory, "Freed memory of CPU tensors is kept and used again.");
+  m.def(
+      "seal",
+      [](const py::bytes& filter, bool devices) {
+        worker::SealReport const report = worker::seal(filter, devices);
+        py::dict answer;
+        answer["filter"] = report.filter;
+        answer["devices"] = report.devices;
+        answer["why"] = report.why;
+        answer["threads"] = report.threads;
+        return answer;
+      },
+      py::arg("filter"), py::arg("devices"),
+      "Gives up starting processes or threads (by an array of sock_filter) and, with `devices`, opening GPUs.");
   py::class_<Worker>(m, "Worker")
       .def(py::init<int>(), py::arg("fd"))
       .def("receive", &Worker::receive, "The next message: (bytes, list of descriptors).")
@@ -107,7 +121,8 @@ PYBIND11_MODULE(_cuda_agent, m) {
       .def("warm", &Worker::warm, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
            py::arg("room"), "The calls and stores of `call`, without a clock.")
       .def("call", &Worker::call, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
-           py::arg("room"), py::arg("launches"), "One timed call; on a GPU with kernels that do nothing before it.");
+           py::arg("room"), py::arg("launches"), py::arg("written"),
+           "One timed call; on a GPU with so many kernels that do nothing before it, the null output written anew.");
   m.def(
       "tensor_over",
       [](const at::Tensor& bytes, const py::object& dtype, std::int64_t offset, const std::vector<std::int64_t>& shape,

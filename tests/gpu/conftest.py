@@ -2,41 +2,33 @@
 
 import json
 import os
-import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from gpu_harness import TABLE, add_row  # first: it finds harness
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-
-import harness  # noqa: E402
-
-ROWS = []
+import harness
 
 
 def pytest_configure():
+    # Before the processes of pytest -n are started: they write there too.
+    if TABLE not in os.environ:
+        os.environ[TABLE] = str(Path(tempfile.mkdtemp()) / "table.jsonl")
     if not harness.BINARY.is_file():
         pytest.exit(f"no binary at {harness.BINARY}: build it, or set CUDA_AGENT_BINARY", returncode=3)
 
 
 @pytest.fixture
 def table():
-    """table(name, **values): a row of the table that ends the run, and of the file $CUDA_AGENT_GPU_TABLE."""
-
-    def add(name, **values):
-        row = {"name": name, **values}
-        ROWS.append(row)
-        if path := os.environ.get("CUDA_AGENT_GPU_TABLE"):
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-
-    return add
+    return add_row
 
 
 def pytest_terminal_summary(terminalreporter):
-    if not ROWS:
+    path = Path(os.environ[TABLE])
+    if hasattr(terminalreporter.config, "workerinput") or not path.is_file():
         return
     terminalreporter.section("measured")
-    for row in ROWS:
+    for row in sorted(map(json.loads, path.read_text().splitlines()), key=lambda row: row["name"]):
         values = "  ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items() if key != "name")
-        terminalreporter.write_line(f"{row['name']:<44} {values}")
+        terminalreporter.write_line(f"{row['name']:<34} {values}")

@@ -1,6 +1,39 @@
 """What the GPU tests add to tests/e2e/harness.py."""
 
-from harness import copy_example, cuda_agent
+import contextlib
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+from harness import copy_example, cuda_agent  # noqa: E402
+
+TABLE = "CUDA_AGENT_GPU_TABLE"
+
+
+def add_row(name, **values):
+    """A row of the table that ends the run, and of the file $CUDA_AGENT_GPU_TABLE."""
+    with open(os.environ[TABLE], "a", encoding="utf-8") as file:
+        file.write(json.dumps({"name": name, **values}) + "\n")
+
+
+@contextlib.contextmanager
+def gpu_lock():
+    """Holds the lock that cuda-agent takes before it works on the first GPU."""
+    uuid = subprocess.run(["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout.split()[0]
+    with open(f"/tmp/cuda-agent-{uuid}.lock", "a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def memory_in_use():
+    """Bytes of the first GPU."""
+    done = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"], capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[0]) << 20
 
 
 def judged(command, workspace, *arguments, **options):

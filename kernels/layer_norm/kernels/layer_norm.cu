@@ -2,8 +2,9 @@
 // row, for row-major [rows, columns].
 //
 // Bound by memory: 8 bytes an element if each is read once, so the row is kept in registers between reading and
-// writing. That also makes the exact way the cheap one: first the mean, then the squares of what differs from it. Weight
-// and bias are the same for every row and stay in the L1 cache, from which x is kept away by its streaming loads.
+// writing. That also makes the exact way the cheap one: first the mean, then the squares of what differs from it.
+// Weight and bias are the same for every row and stay in the L1 cache, from which x is kept away by its streaming
+// loads.
 #include <cstdint>
 
 #include <cuda_runtime.h>
@@ -78,10 +79,10 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Any row: read three times, one element at a time. Not the first time it comes from the L2 cache if it is not too long.
-__global__ void __launch_bounds__(kLongThreads)
-    layer_norm_reread(float* out, const float* x, const float* weight, const float* bias, std::int64_t columns,
-                      float eps) {
+// Any row: read three times, one element at a time. Not the first time it comes from the L2 cache if it is not too
+// long.
+__global__ void __launch_bounds__(kLongThreads) layer_norm_reread(float* out, const float* x, const float* weight,
+                                                                  const float* bias, std::int64_t columns, float eps) {
   const float* row = x + blockIdx.x * columns;
   float* row_out = out + blockIdx.x * columns;
   const float share = 1.0f / static_cast<float>(columns);

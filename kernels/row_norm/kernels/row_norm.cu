@@ -12,7 +12,7 @@ namespace {
 constexpr int kThreads = 512;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
-constexpr int kInFlight = 8;
+constexpr int kInFlight = 4;
 
 template <int kLanes>
 __device__ float lanes_sum(float value) {
@@ -37,6 +37,7 @@ __global__ void __launch_bounds__(kThreads) row_norm(float* out, const T* x, std
 #pragma unroll
     for (int k = 0; k < kInFlight; ++k) sums[k] += squares(values[k]);
   }
+#pragma unroll 1
   for (; i < width; i += kThreads) sums[0] += squares(__ldcs(row + i));
 
   float sum = 0.0f;

@@ -31,7 +31,8 @@ __device__ float lanes_sum(float value) {
 }
 
 // What exponentials are taken relative to. Of nothing but -inf it is 0, because -inf - -inf is NaN where a part of a
-// row must count as nothing. A row that is -inf throughout still ends as 0 / 0. fmaxf() passes over NaN, the sum does not.
+// row must count as nothing. A row that is -inf throughout still ends as 0 / 0. fmaxf() passes over NaN, the sum does
+// not.
 __device__ float base_of(float maximum) { return maximum == -infinity() ? 0.0f : maximum; }
 
 // The sum of exp(x - base) over some values, and what it is relative to.
@@ -112,7 +113,8 @@ __global__ void __launch_bounds__(kLongThreads) softmax_reread(float* out, const
   part = block_merge<kLongThreads>(part);
   const float base = base_of(part.maximum);
   const float factor = factor_of(part.maximum, part);
-  for (std::int64_t i = threadIdx.x; i < columns; i += kLongThreads) __stcs(row_out + i, __expf(row[i] - base) * factor);
+  for (std::int64_t i = threadIdx.x; i < columns; i += kLongThreads)
+    __stcs(row_out + i, __expf(row[i] - base) * factor);
 }
 
 template <int kThreads, int kFours>

@@ -20,8 +20,8 @@ static torch::Tensor softmax(const torch::Tensor& x) {
   const std::int64_t rows = columns > 0 ? x.numel() / columns : 0;
   TORCH_CHECK(rows <= std::numeric_limits<int>::max(), "softmax: too many rows");
   torch::Tensor out = torch::empty_like(x);
-  C10_CUDA_CHECK(softmax_launch(out.data_ptr<float>(), x.data_ptr<float>(), rows, columns,
-                                c10::cuda::getCurrentCUDAStream()));
+  C10_CUDA_CHECK(
+      softmax_launch(out.data_ptr<float>(), x.data_ptr<float>(), rows, columns, c10::cuda::getCurrentCUDAStream()));
   return out;
 }
 

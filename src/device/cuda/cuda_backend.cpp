@@ -36,7 +36,8 @@ std::string driver_folder() {
 std::vector<fs::path> device_nodes(std::optional<int> minor) {
   std::vector<fs::path> nodes;
   std::error_code error;
-  for (const char* const name : {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset"}) {
+  // nvidia-caps: where a GPU is divided (MIG), what opens its instances.
+  for (const char* const name : {"nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset", "nvidia-caps"}) {
     if (fs::path const node = fs::path("/dev") / name; fs::exists(node, error)) nodes.push_back(node);
   }
   if (minor) {
@@ -64,6 +65,7 @@ class CudaBackend final : public Backend {
   std::string architecture() const override {
     return fmt::format("{}.{}", m_gpu->properties().major, m_gpu->properties().minor);
   }
+  Result<void> open() override { return m_gpu->start(); }
   int open_calls() const override { return 3; }
   std::string lock_name() const override { return m_gpu->uuid(); }
 
@@ -73,6 +75,8 @@ class CudaBackend final : public Backend {
     needs.environment["CUDA_VISIBLE_DEVICES"] = m_gpu->uuid();
     // Models with many launches can be enqueued whole behind the gate.
     needs.environment["CUDA_SCALE_LAUNCH_QUEUES"] = "4x";
+    // Each stream has a hardware channel of its own: the reference chooses among them.
+    needs.environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "32";
     if (auto const folder = driver_folder(); !folder.empty() && !folder.starts_with("/usr/lib"))
       needs.environment["LD_LIBRARY_PATH"] = folder;
     return needs;
@@ -109,6 +113,19 @@ class CudaBackend final : public Backend {
     auto const status = cudaMemcpyAsync(*to, *from, copy.from.bytes, cudaMemcpyDeviceToDevice, m_gpu->stream());
     if (auto done = checked(status, copying); !done) return done;
     return m_gpu->synchronize(copying);
+  }
+
+  std::optional<std::uint64_t> free_memory() const override {
+    std::size_t free = 0;
+    std::size_t all = 0;
+    if (cudaMemGetInfo(&free, &all) != cudaSuccess) return std::nullopt;
+    return free;
+  }
+
+  Result<void> still_works() override {
+    constexpr const char* trying = "looking whether it still works";
+    if (auto flushed = m_gpu->flush_cache(1); !flushed) return flushed;
+    return m_gpu->synchronize(trying);
   }
 
   Result<bool> equal(const Span& a, const Span& b) override {
@@ -175,7 +192,7 @@ bool cuda_is_there() {
 }
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& gpu) {
-  auto opened = Gpu::open(gpu);
+  auto opened = Gpu::find(gpu);
   if (!opened) return fail(opened.error());
   if (auto const calls = driver(); !calls) return fail(calls.error());
   return std::unique_ptr<Backend>(std::make_unique<CudaBackend>(std::move(*opened)));

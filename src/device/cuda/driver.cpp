@@ -9,13 +9,24 @@ namespace {
 
 constexpr unsigned oldest_driver = 12000;  // CUDA version; none of these calls has changed since
 
-tl::unexpected<Error> failed(std::string_view doing, std::string_view why, bool memory) {
+tl::unexpected<Error> failed(std::string_view doing, std::string_view why, bool memory, bool broken) {
+  // What the driver says of a GPU that has failed. Not what happened to one process: every context has ended.
+  if (broken) {
+    return fail(
+        Outcome::environment_error, fmt::format("the GPU itself has failed while {}: {}", doing, why),
+        {"judge on another GPU (--gpu) until this one was reset: nvidia-smi -q and the kernel's log (Xid) say more"});
+  }
   if (memory) {
     return fail(Outcome::environment_error, fmt::format("the GPU has too little free memory for {}", doing),
                 {"end other programs on this GPU, or judge a task with smaller inputs"});
   }
   return fail(Outcome::environment_error, fmt::format("the GPU failed while {}: {}", doing, why),
               {"`cuda-agent doctor` shows what this machine lacks; `nvidia-smi` shows the GPU's state"});
+}
+
+/// The runtime's codes for these are the driver's.
+bool is_broken(cudaError_t status) {
+  return status == cudaErrorECCUncorrectable || status == cudaErrorNvlinkUncorrectable || status == cudaErrorContained;
 }
 
 template <typename Call>
@@ -46,12 +57,13 @@ Result<void> checked(cudaError_t status, std::string_view doing) {
   if (status == cudaSuccess) return {};
   (void)cudaGetLastError();
   return failed(doing, fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)),
-                status == cudaErrorMemoryAllocation);
+                status == cudaErrorMemoryAllocation, is_broken(status));
 }
 
 Result<void> checked(CUresult status, std::string_view doing) {
   if (status == CUDA_SUCCESS) return {};
-  return failed(doing, fmt::format("driver error {}", static_cast<int>(status)), status == CUDA_ERROR_OUT_OF_MEMORY);
+  return failed(doing, fmt::format("driver error {}", static_cast<int>(status)), status == CUDA_ERROR_OUT_OF_MEMORY,
+                is_broken(static_cast<cudaError_t>(status)));
 }
 
 Result<const Driver*> driver() {

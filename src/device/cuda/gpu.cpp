@@ -56,16 +56,19 @@ Result<int> find_gpu(const std::string& asked) {
 
 }  // namespace
 
-Result<std::unique_ptr<Gpu>> Gpu::open(const std::string& asked) {
+Result<std::unique_ptr<Gpu>> Gpu::find(const std::string& asked) {
   auto const ordinal = find_gpu(asked);
   if (!ordinal) return fail(ordinal.error());
   std::unique_ptr<Gpu> gpu(new Gpu(*ordinal));
-  if (auto ready = gpu->prepare(); !ready) return fail(ready.error());
+  if (auto ready = gpu->look(); !ready) return fail(ready.error());
   return gpu;
 }
 
-Result<void> Gpu::prepare() {
-  constexpr const char* starting = "starting";
+namespace {
+constexpr const char* starting = "starting";
+}  // namespace
+
+Result<void> Gpu::look() {
   if (auto done = checked(cudaGetDeviceProperties(&m_properties, m_ordinal), starting); !done) return done;
   int compute_mode = 0;
   (void)cudaDeviceGetAttribute(&compute_mode, cudaDevAttrComputeMode, m_ordinal);
@@ -82,6 +85,11 @@ Result<void> Gpu::prepare() {
     return fail(Outcome::environment_error, "CUDA MPS serves this GPU: one client's fault would hit all",
                 {"stop it: echo quit | nvidia-cuda-mps-control"});
   }
+  return {};
+}
+
+Result<void> Gpu::start() {
+  if (m_stream != nullptr) return {};
   if (auto done = checked(cudaSetDevice(m_ordinal), starting); !done) return done;
   if (auto done = checked(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), starting); !done) return done;
   void* pinned = nullptr;

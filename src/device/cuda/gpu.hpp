@@ -14,8 +14,10 @@ namespace cuda_agent::device {
 
 class Gpu {
  public:
-  /// `asked`: an index among the visible devices or a UUID; empty for the first.
-  static Result<std::unique_ptr<Gpu>> open(const std::string& asked);
+  /// `asked`: an index among the visible devices or a UUID; empty for the first. No context is made yet.
+  static Result<std::unique_ptr<Gpu>> find(const std::string& asked);
+  /// Makes the context and what is used all the time.
+  Result<void> start();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu();
@@ -40,7 +42,7 @@ class Gpu {
 
  private:
   explicit Gpu(int ordinal) : m_ordinal(ordinal) {}
-  Result<void> prepare();
+  Result<void> look();
 
   int m_ordinal;
   cudaDeviceProp m_properties{};

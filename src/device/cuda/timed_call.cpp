@@ -27,6 +27,9 @@ constexpr int samples = 8;
 constexpr std::uint64_t alignment = 256;
 /// The device answers within this; a gate that does not beat so long is not there any more.
 constexpr std::chrono::seconds beat_patience{2};
+constexpr int beats_to_resume = 3;
+/// A gate that is running beats every microsecond or two: after a longer gap something else has the device.
+constexpr std::chrono::microseconds longest_gap{50};
 /// So long the clock is watched without a pause; what takes longer is measured to a few microseconds.
 constexpr std::chrono::milliseconds undisturbed{50};
 
@@ -206,21 +209,29 @@ class GpuCall {
     return m_peer.receive(m_call.deadline);
   }
 
-  /// Until the gate fills the device and beats again: another context used the device just now.
+  /// Until the gate fills the device and beats again: another context used the device just now. Only then are the last
+  /// pieces of the inputs handed out, which does not disturb the gate: what somebody could do with them before go is
+  /// what fits into the time of a copy.
   Result<void> wait_for_gate(Deadline arming) {
     while (m_resident.get() != m_ticket) {
       if (arming.expired()) return not_held();
     }
+    if (!beats(beats_to_resume, beat_patience)) return not_held();
     if (auto done = hand_out_chunks(); !done) return done;
-    auto const patience = Clock::now() + beat_patience;
+    return beats(1, longest_gap) ? Result<void>() : not_held();
+  }
+
+  /// Whether the gate's counter moves so many times within `patience`.
+  bool beats(int wanted, Clock::duration patience) const {
+    auto const end = Clock::now() + patience;
     std::uint64_t seen = m_beat.get();
-    for (int beats = 0; beats < 3;) {
+    for (int counted = 0; counted < wanted;) {
       std::uint64_t const now = m_beat.get();
-      beats += now != seen ? 1 : 0;
+      counted += now != seen ? 1 : 0;
       seen = now;
-      if (Clock::now() > patience) return not_held();
+      if (Clock::now() > end) return false;
     }
-    return {};
+    return true;
   }
 
   Result<void> not_held() {

@@ -81,10 +81,9 @@ TEST(Diagnostics, OfPtxas) {
 }
 
 TEST(Diagnostics, OfLinkers) {
-  for (const char* file : {"ld_duplicate.txt", "mold_duplicate.txt"}) {
+  for (const char* file : {"ld_duplicate.txt", "lld_duplicate.txt", "mold_duplicate.txt"}) {
     expect_error(file, "link", "l2.cpp: multiple definition of dup(); first defined in l1.cpp");
   }
-  expect_error("lld_duplicate.txt", "link", "?: duplicate symbol: dup()");
   expect_error("ld_undefined.txt", "link", "l1.cpp: undefined symbol foo(int)");
   expect_error("mold_undefined.txt", "link", "?: undefined symbol: foo(int)");
 }

@@ -209,8 +209,8 @@ TEST_F(Sandbox, ProtectionsSayWhatIsInForce) {
   };
   ASSERT_NE(named("network"), all.end());
   EXPECT_TRUE(named("network")->in_force);
-  ASSERT_NE(named("system-call filter"), all.end());
-  EXPECT_FALSE(named("system-call filter")->in_force);
+  // What a worker puts on itself is known once it has: the judge says so (tests/e2e/test_seal.py).
+  EXPECT_EQ(named("system-call filter"), all.end());
 }
 
 // The probe is made once a process, so these run in processes of their own.

@@ -14,6 +14,17 @@ Overheads quiet() {
   return overheads;
 }
 
+TEST(WithoutNull, TakesTheNullOffAndDividesByTheCalls) {
+  EXPECT_NEAR(without_null(106, 3, {6, 3, true, 0}, 4), 25, 1e-9);
+}
+
+TEST(WithoutNull, CountsWorkThatFollowsTheFirstAnswer) {
+  // 500 µs hidden behind a forged first answer: all but 2 µs and 1 % of the null's tail come back.
+  EXPECT_NEAR(without_null(6, 500 + 3, {6, 3, true, 0}, 1), 500 - 2 - 0.03, 1e-9);
+}
+
+TEST(WithoutNull, IsNeverNothing) { EXPECT_GT(without_null(5, 3, {6, 3, true, 0}, 1), 0); }
+
 TEST(CallsFor, AreManyForAShortModelAndOneForALongOne) {
   EXPECT_EQ(calls_for(10 + 6, 6, 1), 20);
   EXPECT_EQ(calls_for(1000, 6, 1), 1);

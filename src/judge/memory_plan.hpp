@@ -1,0 +1,39 @@
+// What an ask takes of a GPU's memory: known once the task's own model has run, refused before anything is loaded that
+// would not fit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cuda_agent/error.hpp"
+
+namespace cuda_agent::judge {
+
+/// All in bytes.
+struct MemoryFacts {
+  std::uint64_t inputs = 0;   ///< of one call
+  std::uint64_t results = 0;  ///< room for those of one call
+  std::uint64_t model =
+      0;  ///< most that the reference's worker had in use beside the inputs: weights, what lies between
+  std::uint64_t free = 0;  ///< of the device, now
+  int baselines = 1;       ///< arms whose results are kept, the candidate's aside
+  bool timed = false;
+};
+
+struct MemoryPlan {
+  std::uint64_t taken = 0;  ///< by the supervisor and the reference's worker already
+  std::uint64_t still = 0;  ///< what the candidate's worker, and keeping its and other results, will take
+};
+
+/// Taken: the inputs drawn, kept out of reach and lent to the reference (3 ×), its results lent and kept, its model.
+/// Still: inputs and results lent to the candidate, its results and those of further baselines and of the empty call
+/// kept, a model as large as the reference's.
+MemoryPlan plan_memory(const MemoryFacts& facts);
+
+/// Errors: environment_error that names what is needed, what is free and what takes it.
+Result<void> check_memory(const MemoryFacts& facts);
+
+/// "12.3 GB", "512 MB"
+std::string in_words(std::uint64_t bytes);
+
+}  // namespace cuda_agent::judge

@@ -1,0 +1,122 @@
+// Each case runs in a child process: a seal cannot be taken off again.
+#include "exec/seal.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "worker/seal.hpp"
+
+namespace cuda_agent::exec {
+namespace {
+
+std::string bytes_of(const std::string& hexadecimal) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hexadecimal.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(hexadecimal.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+/// Whether `holds` is true in a child that has put the filter on itself.
+bool sealed(Seal seal, const std::function<bool()>& holds) {
+  auto const filter = seal_filter(seal);
+  if (!filter) return false;
+  pid_t const child = ::fork();
+  if (child == 0) {
+    auto const report = worker::seal(bytes_of(*filter), false);
+    ::_exit(report.filter && holds() ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool thread_runs() {
+  std::atomic<bool> ran = false;
+  try {
+    std::thread([&] { ran = true; }).join();
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return ran;
+}
+
+TEST(Seal, NoProcessIsMade) {
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] { return ::fork() == -1 && errno == EPERM; }));
+  EXPECT_TRUE(sealed(Seal::no_new_threads, [] { return ::fork() == -1 && errno == EPERM; }));
+}
+
+TEST(Seal, NoProgramIsExecuted) {
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] {
+    char name[] = "/bin/true";
+    char* const arguments[] = {name, nullptr};
+    ::execv(name, arguments);
+    return errno == EPERM;
+  }));
+}
+
+TEST(Seal, NoProcessIsTraced) {
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] { return ::ptrace(PTRACE_TRACEME, 0, 0, 0) == -1 && errno == EPERM; }));
+}
+
+TEST(Seal, ThreadsAreAllowedUntilTheyAreForbidden) {
+  EXPECT_TRUE(sealed(Seal::no_new_processes, thread_runs));
+  EXPECT_TRUE(sealed(Seal::no_new_threads, [] { return !thread_runs(); }));
+}
+
+TEST(Seal, HoldsInThreadsThatWereThereBefore) {
+  auto const filter = seal_filter(Seal::no_new_processes);
+  ASSERT_TRUE(filter);
+  pid_t const child = ::fork();
+  if (child == 0) {
+    std::atomic<int> stage = 0;
+    bool refused = false;
+    std::thread other([&] {
+      stage.wait(0);
+      refused = ::fork() == -1 && errno == EPERM;
+    });
+    auto const report = worker::seal(bytes_of(*filter), false);
+    stage = 1;
+    stage.notify_all();
+    other.join();
+    ::_exit(report.filter && report.threads == 2 && refused ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST(Seal, OtherDevicesAndFilesCanStillBeOpenedUnderLandlock) {
+  auto const filter = seal_filter(Seal::no_new_processes);
+  ASSERT_TRUE(filter);
+  pid_t const child = ::fork();
+  if (child == 0) {
+    std::atomic<int> stage = 0;
+    std::thread other([&] { stage.wait(0); });
+    auto const report = worker::seal(bytes_of(*filter), true);
+    stage = 1;
+    stage.notify_all();
+    other.join();
+    bool const opened = ::open("/dev/null", O_RDWR) >= 0 && ::open("/dev/urandom", O_RDONLY) >= 0 &&
+                        ::open("/etc/passwd", O_RDONLY) >= 0;
+    // A kernel without landlock says so.
+    bool const told = report.devices || !report.why.empty();
+    ::_exit(report.filter && opened && told ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+}  // namespace cuda_agent::exec
