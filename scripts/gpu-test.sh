@@ -11,7 +11,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 if [ $# -gt 0 ]; then shift; fi
 
-"$root/scripts/setup.sh" --with-tests "${for_setup[@]}"
+"$root/scripts/setup.sh" --with-gpu-tests "${for_setup[@]}"
 python=$(configured CUDA_AGENT_PYTHON)
 export CUDA_AGENT_BINARY=$root/build/src/cuda-agent CUDA_AGENT_PYTHON=$python PYTHONDONTWRITEBYTECODE=1
 "$CUDA_AGENT_BINARY" doctor

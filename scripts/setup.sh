@@ -14,6 +14,7 @@ builds. With an interpreter that has torch >= 2.6 no .venv is made.
   --preset NAME   CMake preset: release (default), ci (warnings are errors)
   --with-tests    also the tests, and what they need: pytest and jsonschema, in build/venv-tests if the interpreter
                   lacks them
+  --with-gpu-tests  also what scripts/gpu-test.sh needs: those two, and the probe of the gate
   --with-checks   also the packages that .ci/run needs: clang-format, clang-tidy
   --help          this text
 
@@ -24,6 +25,7 @@ USAGE
 python=
 preset=release
 with_tests=no
+with_gpu_tests=no
 with_checks=no
 while [ $# -gt 0 ]; do
   case $1 in
@@ -33,6 +35,7 @@ while [ $# -gt 0 ]; do
       shift 2
       ;;
     --with-tests) with_tests=yes && shift ;;
+    --with-gpu-tests) with_gpu_tests=yes && shift ;;
     --with-checks) with_checks=yes && shift ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && stop $EXIT_USAGE "unknown option: $1" ;;
@@ -137,7 +140,7 @@ mkdir -p "$root/build"
 test_python=$python
 if [ "$(fact "$python" 5)" != yes ]; then
   test_python=$root/build/venv-tests/bin/python
-  if [ $with_tests = yes ]; then
+  if [ $with_tests = yes ] || [ $with_gpu_tests = yes ]; then
     make_venv "$python" "$root/build/venv-tests"
     pip_install "$test_python" requirements-test.txt
   fi
@@ -163,6 +166,10 @@ if [ ! -f "$root/build/build.ninja" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wa
   printf '%s\n' "$wanted" >"$stamp"
 fi
 targets=(cuda-agent)
+if [ $with_gpu_tests = yes ]; then
+  [ -n "$nvcc" ] || stop $EXIT_ENVIRONMENT "the GPU tests need nvcc: set CUDA_HOME"
+  targets+=(gate_probe)
+fi
 if [ $with_tests = yes ]; then targets=(all); fi
 if ! ninja -C "$root/build" -n "${targets[@]}" 2>/dev/null | grep -q 'no work to do'; then
   say "building (the first time takes a few minutes)"

@@ -111,6 +111,8 @@ class Backend {
   virtual Result<void> copy(const Copy& copy) = 0;
   /// Bytes of the device that nobody has taken; none where that is not the judge's concern (CPU).
   virtual std::optional<std::uint64_t> free_memory() const { return std::nullopt; }
+  /// What the inputs and results of one timed call may take together.
+  virtual std::uint64_t memory_for_calls() const { return std::uint64_t{256} << 20; }
   /// Whether the device still does what it is told. Errors: environment_error with the driver's words.
   virtual Result<void> still_works() { return {}; }
   /// Bytes equal?

@@ -101,9 +101,9 @@ device::CallMode Exchange::mode(Arm arm) const {
   return own == m_mode_of.end() ? m_mode : own->second;
 }
 
-Result<void> Exchange::use_stream(int number) {
-  auto done =
-      m_reference.loan.worker().request({{"op", "stream"}, {"number", number}}, {}, m_limit, "changing streams");
+Result<void> Exchange::use_stream(int number, bool settle) {
+  auto done = m_reference.loan.worker().request({{"op", "stream"}, {"number", number}, {"settle", settle}}, {}, m_limit,
+                                                "changing streams");
   if (!done) return fail(done.error());
   m_reference.calls.clear();
   return {};
@@ -111,8 +111,11 @@ Result<void> Exchange::use_stream(int number) {
 
 double Exchange::enqueued(Arm arm) const {
   auto const& calls = side(arm).calls;
-  auto const found = calls.find(fmt::format("{} 0 false", to_string(arm)));
-  return found == calls.end() ? 0 : found->second.enqueued;
+  auto const of = [&calls](std::string_view name) {
+    auto const found = calls.find(fmt::format("{} 0 false", name));
+    return found == calls.end() ? 0.0 : found->second.enqueued;
+  };
+  return std::max(of(to_string(arm)) - of("null"), 0.0);
 }
 
 Result<void> Exchange::make_slots_for(Side& side, std::uint64_t bytes, int calls) {

@@ -99,10 +99,10 @@ class Exchange {
   Result<NullCall> call_null(Arm arm, const OutputNode& like, util::Deadline deadline, NullKind kind = {});
 
   /// The stream on which the reference's worker makes all later calls (0: torch's default). Calls made before warm
-  /// nothing up for it.
-  Result<void> use_stream(int number);
-  /// The largest that the fastest open calls of an arm took to be enqueued so far, microseconds; 0 where not told
-  /// apart.
+  /// nothing up for it. `settle`: for good, so that the worker gives back what it keeps for other streams.
+  Result<void> use_stream(int number, bool settle = false);
+  /// Microseconds that the processor needs to enqueue an arm's K calls, those of an empty call taken off: of the
+  /// fastest calls so far; 0 where not told apart.
   double enqueued(Arm arm) const;
 
   /// How all arms are timed from now on. Calls made before warm nothing up for it.

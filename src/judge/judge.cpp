@@ -194,6 +194,9 @@ class Judgement {
     }
     if (m_options.stage != Stage::compile) {
       for (auto const& [key, value] : m_backend->facts()) m_verdict.environment[key] = value;
+      if (auto const missing = m_verdict.environment.find("device.nvml"); missing != m_verdict.environment.end()) {
+        m_progress.note(fmt::format("NVML is {}", missing->second));
+      }
     }
     return {};
   }
@@ -547,6 +550,12 @@ class Judgement {
   /// Clocks and temperature as they are when the device has just worked.
   void note_device_state() {
     for (auto const& [key, value] : m_backend->facts()) m_verdict.environment[key] = value;
+    if (auto const all = m_verdict.environment.find("device.processes"); all != m_verdict.environment.end()) {
+      constexpr int own = 3;  // this one and its workers
+      if (int const others = std::atoi(all->second.c_str()) - own; others > 0) {
+        m_verdict.speed->disturbed.push_back(fmt::format("{} other programs have the GPU open", others));
+      }
+    }
     auto const reasons = m_verdict.environment.find("device.throttle_reasons");
     if (reasons == m_verdict.environment.end()) return;
     // Power cap, slowdown, software and hardware thermal limits, power brake (NVML's bits); not "idle".

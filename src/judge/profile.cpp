@@ -13,7 +13,6 @@ namespace {
 
 constexpr double wanted_span = 200;  ///< µs
 constexpr int most_calls = 64;
-constexpr std::uint64_t memory_for_calls = std::uint64_t{256} << 20;
 constexpr int null_calls = 11;
 constexpr int alone_calls = 9;
 constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
@@ -23,7 +22,7 @@ constexpr double free_tail = 2;  ///< µs
 constexpr double free_tail_share = 1.01;
 /// Two processes' copies of a model that is bound by memory differ by this much, which physical addresses they got
 /// (docs/measured.md).
-constexpr double placement = 0.0035;
+constexpr double placement = 0.007;
 constexpr double quickest_launch = 2;  ///< µs of a processor: no launch is enqueued faster from Python
 constexpr int streams_tried = 32;
 constexpr double near_enough = 1;  ///< µs between the two chains
@@ -421,11 +420,11 @@ double between_processes(const Overheads& overheads, device::CallMode mode, doub
   return std::hypot(placement, nulls / whole, launching / whole);
 }
 
-int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t bytes_a_call) {
+int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t bytes_a_call, std::uint64_t memory) {
   double const span = std::max(eager_microseconds - null_microseconds, 1.0);
   auto const wanted = static_cast<int>(std::ceil(std::min(wanted_span / span, static_cast<double>(most_calls))));
-  auto const fitting = static_cast<int>(
-      std::min<std::uint64_t>(memory_for_calls / std::max<std::uint64_t>(bytes_a_call, 1), most_calls));
+  auto const fitting =
+      static_cast<int>(std::min<std::uint64_t>(memory / std::max<std::uint64_t>(bytes_a_call, 1), most_calls));
   return std::clamp(wanted, 1, std::max(fitting, 1));
 }
 
@@ -448,7 +447,8 @@ class OverheadMeasurement {
     }
     auto const single = nulls(Arm::eager);
     if (!single) return fail(single.error());
-    m_overheads.calls = calls_for(m_overheads.eager_span, single->microseconds, m_exchange.bytes_a_call());
+    m_overheads.calls = calls_for(m_overheads.eager_span, single->microseconds, m_exchange.bytes_a_call(),
+                                  m_exchange.backend().memory_for_calls());
     for (;;) {
       if (auto drawn = m_exchange.draw(m_seeds(), m_overheads.calls); !drawn) return fail(drawn.error());
       auto const armed = warm_up_eager();
@@ -496,7 +496,7 @@ class OverheadMeasurement {
       found.stream = stream;
       found.reference = *own;
     }
-    return m_exchange.use_stream(found.stream);
+    return m_exchange.use_stream(found.stream, true);
   }
 
   Result<double> chain(Arm arm) {

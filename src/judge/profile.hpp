@@ -52,8 +52,8 @@ struct Overheads {
 /// the clock cannot resolve count as 1 ns.
 double without_null(double microseconds, double tail, const NullCall& null, int calls);
 
-/// K so that a timed span is at least 200 µs, bounded by memory.
-int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t bytes_a_call);
+/// K so that a timed span is at least 200 µs, with inputs and results of all K in `memory` bytes.
+int calls_for(double eager_microseconds, double null_microseconds, std::uint64_t bytes_a_call, std::uint64_t memory);
 
 /// By how much the ratio of two processes' times can differ from the models', relative, from what was measured:
 ///   √(placement² + (the two nulls' spreads / span)² + (launches · |difference of the chains| / 200 / span)²)

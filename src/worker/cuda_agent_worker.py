@@ -27,9 +27,6 @@ TRACEBACK_BYTES = 16384
 WARM_SECONDS = 0.01
 MOST_WARM_CALLS = 8
 
-# Bytes that may stay in torch's cache after inputs were drawn on a GPU.
-KEPT_FOR_DRAWING = 1 << 28
-
 
 class TaskError(Exception):
     """Something about the model under test that its author can mend; the message says it whole."""
@@ -139,9 +136,11 @@ class Base:
         return {}
 
     def op_stream(self, request, _fds):
-        """Timed calls are made on another stream from now on; what was cached for the old one is given back."""
+        """Timed calls are made on another stream from now on. With `settle` it stays so: what is cached for others is given
+        back, once, since the driver wipes freed memory in the background, which slows whatever is timed meanwhile."""
         self.worker.use_stream(request["number"])
-        torch.cuda.empty_cache()
+        if request["settle"]:
+            torch.cuda.empty_cache()
         return {}
 
     def op_unmap(self, request, _fds):
@@ -256,8 +255,8 @@ class Reference(Base):
         if stored:
             self.drawn.store(self.worker, request["arena"], request["at"])
             self.drawn = None
-            inputs = None
-            self._let_go_of_drawing(size)
+            if self.device.type == "cuda":
+                torch.cuda.reset_peak_memory_stats()  # what the model takes is counted from here on
         return {"trees": trees, "storages": places, "bytes": size, "stored": stored}
 
     def _to_device(self, value):
@@ -268,13 +267,6 @@ class Reference(Base):
         if isinstance(value, dict):
             return {k: self._to_device(v) for k, v in value.items()}
         return value
-
-    def _let_go_of_drawing(self, size):
-        """Large inputs exist four times as it is; and what the model takes is counted from here on."""
-        if self.device.type == "cuda":
-            if size > KEPT_FOR_DRAWING:
-                torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
 
     def op_memory(self, _request, _fds):
         """The most bytes of the GPU that tensors of this process took since the last drawing."""

@@ -40,10 +40,10 @@ SIZES = [(name, n, repeats) for name in ("copy", "relu", "softmax", "layer_norm"
 SIZES += [("matmul", 512, 1), ("matmul", 1280, 1), ("matmul", 2944, 1), ("matmul", 6144, 1)]
 
 
-def by_events(task):
-    """Microseconds between two CUDA events, measured in a process that has ended when this returns."""
+def by_events(task, calls):
+    """Microseconds a call between two CUDA events, measured in a process that has ended when this returns."""
     script = Path(__file__).with_name("by_events.py")
-    done = subprocess.run([os.environ["CUDA_AGENT_PYTHON"], script, task], capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run([os.environ["CUDA_AGENT_PYTHON"], script, task, str(calls)], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return float(done.stdout)
 
@@ -54,8 +54,8 @@ def test_agrees_with_events(name, n, repeats, tmp_path, table):
     (tmp_path / "model.py").write_text(task)
     answer = judged("run", reference_as_candidate(tmp_path / "model.py", tmp_path / "workspace"), "--baseline", "eager")
     assert answer.code == 0, str(answer)
-    inside = by_events(tmp_path / "model.py")
     speed = answer.verdict["speed"]
+    inside = by_events(tmp_path / "model.py", speed["calls_per_round"])
     ours = times(answer.verdict)
     table(f"agreement: {name} {n} x{repeats}", events=inside, **ours, null=speed["arms"][0]["null"], K=speed["calls_per_round"], difference=ours["eager"] - inside)
     assert abs(ours["eager"] - inside) < max(1.0, 0.02 * inside)

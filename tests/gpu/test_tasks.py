@@ -10,8 +10,8 @@ from harness import TASKS, reference_as_candidate
 # The sizes that the tasks are published with, not those for two processor cores.
 SIZES = "PUBLISHED = "
 
+LOCKED = ("device", "task", "overheads", "load", "verify", "profile")
 NAMES = sorted(path.parent.name for path in TASKS.glob("*/model.py"))
-
 
 # Each a new pair of processes. Three for a release: CUDA_AGENT_GPU_RESTARTS=3.
 RESTARTS = range(int(os.environ.get("CUDA_AGENT_GPU_RESTARTS", "1")))
@@ -26,7 +26,7 @@ def test_reference_is_correct_and_as_fast_as_itself(name, restart, tmp_path, tab
     workspace = reference_as_candidate(task, tmp_path / name)
     answer = judged("run", workspace, "--baseline", "eager")
     verdict = answer.verdict
-    row = {"code": answer.code, "seconds": answer.seconds}
+    row = {"code": answer.code, "seconds": answer.seconds, "under_lock": sum(verdict["timings"].get(stage, 0) for stage in LOCKED)}
     if verdict.get("speed"):
         speed = verdict["speed"]
         ratio = speed["ratios"][0]["ratio"]

@@ -1,11 +1,14 @@
 #include "device/cuda/cuda_backend.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
+#include <future>
 #include <system_error>
 #include <utility>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 
 #include "device/cuda/compare_on_gpu.hpp"
@@ -15,6 +18,7 @@
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/timed_call.hpp"
+#include "util/fd.hpp"
 
 namespace cuda_agent::device {
 namespace {
@@ -58,7 +62,10 @@ std::vector<fs::path> device_nodes(std::optional<int> minor) {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(std::unique_ptr<Gpu> gpu) : m_gpu(std::move(gpu)), m_state(read_gpu_state(m_gpu->uuid())) {}
+  explicit CudaBackend(std::unique_ptr<Gpu> gpu)
+      : m_gpu(std::move(gpu)),
+        m_state(read_gpu_state(m_gpu->uuid())),
+        m_awake(std::async(std::launch::async, wake_up, m_state.minor)) {}
 
   std::string name() const override { return "cuda"; }
   std::string mode(CallMode mode) const override { return mode == CallMode::gated ? "gated" : "end_to_end"; }
@@ -67,12 +74,12 @@ class CudaBackend final : public Backend {
   }
   Result<void> open() override { return m_gpu->start(); }
   int open_calls() const override { return 3; }
-  std::string lock_name() const override { return m_gpu->uuid(); }
+  std::string lock_name() const override { return name_of_device(); }
 
   WorkerNeeds worker_needs() const override {
     WorkerNeeds needs;
     needs.device_nodes = device_nodes(m_state.minor);
-    needs.environment["CUDA_VISIBLE_DEVICES"] = m_gpu->uuid();
+    needs.environment["CUDA_VISIBLE_DEVICES"] = name_of_device();
     // Models with many launches can be enqueued whole behind the gate.
     needs.environment["CUDA_SCALE_LAUNCH_QUEUES"] = "4x";
     // Each stream has a hardware channel of its own: the reference chooses among them.
@@ -122,6 +129,10 @@ class CudaBackend final : public Backend {
     return free;
   }
 
+  std::uint64_t memory_for_calls() const override {
+    return std::min<std::uint64_t>(std::uint64_t{2} << 30, m_gpu->properties().totalGlobalMem / 32);
+  }
+
   Result<void> still_works() override {
     constexpr const char* trying = "looking whether it still works";
     if (auto flushed = m_gpu->flush_cache(1); !flushed) return flushed;
@@ -162,10 +173,11 @@ class CudaBackend final : public Backend {
 
   std::map<std::string, std::string> facts() const override {
     auto facts = read_gpu_state(m_gpu->uuid()).facts;
+    if (m_state.name.empty()) facts["device.nvml"] = "not there: clocks, temperature and other programs are not known";
     auto const& properties = m_gpu->properties();
     facts["device.kind"] = "cuda";
     facts["device.name"] = properties.name;
-    facts["device.uuid"] = m_gpu->uuid();
+    facts["device.uuid"] = name_of_device();
     facts["device.capability"] = architecture();
     facts["device.multiprocessors"] = std::to_string(properties.multiProcessorCount);
     facts["device.memory"] = std::to_string(properties.totalGlobalMem);
@@ -178,8 +190,18 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  std::string name_of_device() const { return m_state.name.empty() ? m_gpu->uuid() : m_state.name; }
+
+  /// A GPU that nobody has open is put to sleep where persistence mode is off, and takes more than a second to wake up:
+  /// better while the workers import torch than under the lock. It stays awake as long as its node is open.
+  static util::Fd wake_up(std::optional<int> minor) {
+    if (!minor) return {};
+    return util::Fd(::open(fmt::format("/dev/nvidia{}", *minor).c_str(), O_RDWR | O_CLOEXEC));
+  }
+
   std::unique_ptr<Gpu> m_gpu;
   GpuState m_state;
+  std::future<util::Fd> m_awake;
 };
 
 }  // namespace

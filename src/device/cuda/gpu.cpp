@@ -47,7 +47,10 @@ Result<int> find_gpu(const std::string& asked) {
       return fail(read.error());
     }
     std::string const uuid = uuid_text(properties.uuid);
-    if (asked == std::to_string(i) || (asked.size() >= 8 && uuid.starts_with(asked))) return i;
+    // An instance of a divided GPU is named MIG-… elsewhere.
+    bool const same = asked.size() >= 8 && (asked.starts_with("GPU-") || asked.starts_with("MIG-")) &&
+                      std::string_view(uuid).substr(4).starts_with(std::string_view(asked).substr(4));
+    if (asked == std::to_string(i) || same) return i;
     known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", i, uuid);
   }
   return fail(Outcome::environment_error, fmt::format("no visible GPU is {}; visible: {}", asked, known),

@@ -1,5 +1,6 @@
 #include "device/cuda/nvml.hpp"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -26,7 +27,17 @@ class Nvml {
     auto* const init = find<int()>("nvmlInit_v2");
     auto* const by_uuid = find<int(const char*, Handle*)>("nvmlDeviceGetHandleByUUID");
     m_running = init != nullptr && init() == 0;
-    if (m_running && (by_uuid == nullptr || by_uuid(uuid.c_str(), &m_device) != 0)) m_device = nullptr;
+    if (!m_running || by_uuid == nullptr) return;
+    // CUDA does not say whether it counts a whole GPU or an instance of a divided one (MIG).
+    for (char const* const kind : {"GPU-", "MIG-"}) {
+      std::string const name = kind + uuid.substr(std::min<std::size_t>(4, uuid.size()));
+      if (by_uuid(name.c_str(), &m_device) == 0) {
+        m_name = name;
+        break;
+      }
+      m_device = nullptr;
+    }
+    if (m_name.starts_with("MIG-")) find_whole();
   }
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
@@ -36,6 +47,7 @@ class Nvml {
   }
 
   bool found() const { return m_device != nullptr; }
+  const std::string& name() const { return m_name; }
 
   template <typename... Arguments>
   std::optional<unsigned> number(const char* name, Arguments... arguments) const {
@@ -69,6 +81,13 @@ class Nvml {
   }
 
  private:
+  /// Clocks, temperature and the device node are those of the whole GPU.
+  void find_whole() {
+    auto* const whole = find<int(Handle, Handle*)>("nvmlDeviceGetDeviceHandleFromMigDeviceHandle");
+    Handle device = nullptr;
+    if (whole != nullptr && whole(m_device, &device) == 0) m_device = device;
+  }
+
   template <typename Call>
   Call* find(const char* name) const {
     return reinterpret_cast<Call*>(::dlsym(m_library.get(), name));
@@ -77,6 +96,7 @@ class Nvml {
   std::unique_ptr<void, CloseLibrary> m_library;
   bool m_running = false;
   Handle m_device = nullptr;
+  std::string m_name;
 };
 
 }  // namespace
@@ -85,6 +105,7 @@ GpuState read_gpu_state(const std::string& uuid) {
   GpuState state;
   Nvml const nvml(uuid);
   if (!nvml.found()) return state;
+  state.name = nvml.name();
   auto const note = [&](const char* key, const auto& value) {
     if (value) state.facts[key] = fmt::format("{}", *value);
   };

@@ -8,6 +8,7 @@
 namespace cuda_agent::device {
 
 struct GpuState {
+  std::string name;                          ///< "GPU-…", or "MIG-…" for an instance; empty: NVML does not know it
   std::map<std::string, std::string> facts;  ///< "device.driver", "device.clock_sm_mhz", "device.temperature_c", …
   std::optional<int> minor;                  ///< N of /dev/nvidiaN
 };

@@ -7,10 +7,10 @@ __global__ void stray(const volatile std::uint64_t* go, std::uint32_t* escaped) 
   if (*go == 0) atomicAdd_system(escaped, 1U);
 }
 
-__global__ void work(std::uint64_t nanoseconds, std::uint32_t* output, std::uint32_t words, std::uint32_t value) {
-  std::uint64_t start = 0;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
-  for (std::uint64_t now = start; now - start < nanoseconds;) asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+__global__ void work(long long cycles, std::uint32_t* output, std::uint32_t words, std::uint32_t value) {
+  const long long start = clock64();
+  while (clock64() - start < cycles) {
+  }
   for (std::uint32_t i = threadIdx.x; i < words; i += blockDim.x) output[i] = value;
 }
 
@@ -33,9 +33,9 @@ void launch_stray(const std::uint64_t* go, std::uint32_t* escaped, cudaStream_t 
   stray<<<1, 1, 0, stream>>>(go, escaped);
 }
 
-void launch_work(std::uint64_t nanoseconds, std::uint32_t* output, std::uint32_t words, std::uint32_t value,
+void launch_work(long long cycles, std::uint32_t* output, std::uint32_t words, std::uint32_t value,
                  cudaStream_t stream) {
-  work<<<1, 256, 0, stream>>>(nanoseconds, output, words, value);
+  work<<<1, 256, 0, stream>>>(cycles, output, words, value);
 }
 
 void launch_increment(const std::uint32_t* input, std::uint32_t* output, std::uint32_t words, cudaStream_t stream) {

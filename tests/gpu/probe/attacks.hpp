@@ -10,8 +10,8 @@ namespace probe {
 /// Counts in *escaped when it runs while the word at `go` is still zero.
 void launch_stray(const std::uint64_t* go, std::uint32_t* escaped, cudaStream_t stream);
 
-/// Takes `nanoseconds` on one SM, then writes `value` to all `words` of `output`.
-void launch_work(std::uint64_t nanoseconds, std::uint32_t* output, std::uint32_t words, std::uint32_t value,
+/// Takes so many clock cycles on one SM, then writes `value` to all `words` of `output`.
+void launch_work(long long cycles, std::uint32_t* output, std::uint32_t words, std::uint32_t value,
                  cudaStream_t stream);
 
 /// output[i] = input[i] + 1.

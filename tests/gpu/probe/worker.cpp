@@ -28,7 +28,7 @@
 namespace probe {
 namespace {
 
-constexpr std::uint64_t work_ns = 500'000;
+constexpr long long work_cycles = 1'000'000;
 constexpr auto hold = std::chrono::milliseconds(2);  ///< so long a stray kernel has the time to get past the gate
 
 void check(cudaError_t status, const char* doing) {
@@ -101,7 +101,7 @@ class Call {
 
 using Scenario = std::function<void(Room&, Call&)>;
 
-void do_work(Room& room) { launch_work(work_ns, room.own, output_bytes / 4, 7, nullptr); }
+void do_work(Room& room) { launch_work(work_cycles, room.own, output_bytes / 4, 7, nullptr); }
 
 /// A kernel on `stream`, while the gate is closed and, after this, while the supervisor copies.
 Scenario stray_on(cudaStream_t stream) {
