@@ -17,7 +17,20 @@ export CUDA_AGENT_BINARY=$root/build/src/cuda-agent CUDA_AGENT_PYTHON=$python PY
 "$CUDA_AGENT_BINARY" doctor
 cd "$root/tests/gpu"
 test_python=$(configured CUDA_AGENT_TEST_PYTHON)
-# What needs the GPU takes turns; all that comes before (imports, compilers) runs side by side.
+table=$(mktemp)
+export CUDA_AGENT_GPU_TABLE=${CUDA_AGENT_GPU_TABLE:-$table}
+# Whose seconds count runs alone. In the others what needs the GPU takes turns, and all that comes before (imports,
+# compilers) runs side by side.
+alone=(test_example.py test_gate.py)
 side_by_side=()
 if "$test_python" -c 'import xdist' 2>/dev/null; then side_by_side=(-n "$((1 + $(nproc) / 4))"); fi
-exec "$test_python" -m pytest -q -p no:cacheprovider "${side_by_side[@]}" "$@" .
+code=0
+# run PYTEST_ARGUMENT...: remembers a failure; that -k leaves no test (5) is none.
+run() {
+  local own=0
+  "$test_python" -m pytest -q -p no:cacheprovider "$@" || own=$?
+  if [ $own -ne 0 ] && [ $own -ne 5 ]; then code=$own; fi
+}
+run "$@" "${alone[@]}"
+run "${side_by_side[@]}" "$@" "${alone[@]/#/--ignore=}" .
+exit $code

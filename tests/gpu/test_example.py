@@ -34,7 +34,7 @@ def test_compiles(workspace, no_objects, table):
     note(table, "compile, no objects", judged("compile", workspace, env=no_objects))
     note(table, "compile, nothing changed", judged("compile", workspace, env=no_objects))
     kernel = workspace / "kernels" / "axpby.cu"
-    kernel.write_text(kernel.read_text() + "// edited\n")
+    kernel.write_text(kernel.read_text().replace("kThreads = 256", "kThreads = 128"))
     edited = judged("compile", workspace, env=no_objects)
     note(table, "compile, one .cu edited", edited)
     assert [one["source"] for one in edited.verdict["build"]["objects"] if not one["cached"]] == ["kernels/axpby.cu", "cuda_extension"]
