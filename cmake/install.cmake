@@ -9,6 +9,11 @@ install(
   DESTINATION share/cuda-agent/worker
   PATTERN CMakeLists.txt EXCLUDE
   PATTERN __pycache__ EXCLUDE)
+install(FILES src/policy/policy.json DESTINATION share/cuda-agent/policy)
+install(
+  DIRECTORY src/policy/rules
+  DESTINATION share/cuda-agent/policy
+  PATTERN __pycache__ EXCLUDE)
 install(FILES SKILL.md templates/gitignore DESTINATION share/cuda-agent/templates)
 install(
   DIRECTORY agent_workdir/utils

@@ -114,6 +114,15 @@ struct ChannelReport {
   double candidate = 0;  ///< microseconds
 };
 
+/// What the clock said, round by round, and what was taken off: all other figures of an arm follow from these.
+struct ArmSamples {
+  std::string name;
+  double null = 0;            ///< microseconds of an empty call, K calls
+  double null_tail = 0;       ///< microseconds from its answer until its results were stored; 0 where not told apart
+  std::vector<double> spans;  ///< microseconds of K calls, null included
+  std::vector<double> tails;  ///< microseconds from the answer until the last result was stored
+};
+
 struct Speed {
   std::string mode;  ///< "gated" (CUDA), "end_to_end", "answer" (CPU: from call to answer)
   int rounds = 0;
@@ -124,6 +133,9 @@ struct Speed {
   bool launch_bound = false;
   bool unstable = false;
   std::vector<std::string> disturbed;  ///< one sentence a disturbance
+  std::vector<ArmSamples> samples;
+  /// By what eager's ratio was multiplied since eager was faster with the candidate gone (≤ 1).
+  double eager_factor = 1;
 };
 
 struct Reward {
@@ -149,8 +161,30 @@ struct TaskFinding {
   std::string message;
 };
 
+/// One of the asks of a grade: fresh workers, fresh seeds.
+struct GradeRun {
+  std::string seed;  ///< of the ask, as decimal text: what --seed replays
+  Outcome outcome = Outcome::pass;
+  std::string message;
+  std::optional<int> reward;
+  std::optional<Correctness> correctness;
+  std::optional<Speed> speed;
+};
+
+/// What all asks of a grade say of one baseline together.
+struct GradeRatio {
+  std::string baseline;
+  Interval ratio;     ///< median of the estimates, lowest low end, highest high end
+  double spread = 0;  ///< largest estimate / smallest estimate − 1
+};
+
+struct Grade {
+  std::vector<GradeRun> runs;
+  std::vector<GradeRatio> ratios;
+};
+
 struct Verdict {
-  std::string command;  ///< "compile", "verify", "profile", "run"
+  std::string command;  ///< "compile", "verify", "profile", "run", "grade"
   std::string time;     ///< UTC, ISO 8601
   Outcome outcome = Outcome::pass;
   Fault fault = Fault::none;
@@ -167,6 +201,8 @@ struct Verdict {
   std::optional<BuildReport> build;
   std::optional<Correctness> correctness;
   std::optional<Speed> speed;
+  std::optional<Grade> grade;
+  std::string seed;                                 ///< of the ask, as decimal text; empty: none was drawn
   std::map<std::string, std::string> not_measured;  ///< JSON path → reason
   std::vector<Protection> protections;
   std::map<std::string, std::string> environment;

@@ -173,8 +173,8 @@ void name_definitions(const std::vector<std::string>& lines, std::size_t after, 
   }
   if (sources.size() < 2) return;
   diagnostic.file = sources[1];
-  diagnostic.message =
-      fmt::format("multiple definition of {}; first defined in {}", diagnostic.message.substr(start.size()), sources[0]);
+  diagnostic.message = fmt::format("multiple definition of {}; first defined in {}",
+                                   diagnostic.message.substr(start.size()), sources[0]);
 }
 
 }  // namespace

@@ -49,7 +49,11 @@ Flags common_flags(Target target, const Toolchain& toolchain, const Interpreter&
                  fmt::format("-D_GLIBCXX_USE_CXX11_ABI={}", interpreter.cxx11_abi ? 1 : 0),
                  target == Target::cuda ? "-DCUDA_AGENT_CUDA=1" : "-DCUDA_AGENT_CPU=1"};
   for (auto const& folder : interpreter.include_dirs) append(flags, {"-isystem", folder.string()});
-  if (target == Target::cuda) append(flags, {"-isystem", (toolchain.cuda_home / "include").string()});
+  if (target == Target::cuda) {
+    // Thrust and CUB tell profilers what they do through NVTX, which loads libraries by name at run time; the policy
+    // refuses that, and a kernel must not run differently beside a profiler.
+    append(flags, {"-DNVTX_DISABLE", "-isystem", (toolchain.cuda_home / "include").string()});
+  }
   return flags;
 }
 

@@ -128,7 +128,10 @@ void setup_commands(CLI::App& app, Action& action) {
   setup_verify(app, action);
   setup_profile(app, action);
   setup_run(app, action);
+  setup_grade(app, action);
+  setup_check_verdict(app, action);
   setup_doctor(app, action);
+  setup_policy(app, action);
   setup_clean(app, action);
   setup_schema(app, action);
   setup_completion(app, action);

@@ -1,4 +1,6 @@
-// compile, verify, profile, run: from the workspace to the verdict, and what is kept of it.
+// compile, verify, profile, run, grade: from the workspace to the verdict, and what is kept of it.
+#include "cli/ask.hpp"
+
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -6,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
@@ -15,12 +18,16 @@
 #include "cli/history.hpp"
 #include "cli/installation.hpp"
 #include "cli/outcome.hpp"
+#include "cli/signing.hpp"
 #include "cuda_agent/verdict.hpp"
+#include "judge/grade.hpp"
 #include "judge/judge.hpp"
 #include "judge/reward.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
+#include "util/ed25519.hpp"
 #include "util/files.hpp"
+#include "util/hash.hpp"
 #include "util/interrupt.hpp"
 #include "util/text.hpp"
 #include "util/time.hpp"
@@ -64,8 +71,22 @@ class Ask {
   }
 
   /// Appends to the workspace's history; without a workspace there is none.
-  Result<void> record(const Verdict& verdict) const {
-    return m_workspace ? cli::record(*m_workspace, verdict) : Result<void>{};
+  Result<void> record(const std::string& json) const {
+    return m_workspace ? cli::record(*m_workspace, json) : Result<void>{};
+  }
+
+  /// The verdict as JSON; that of a grade signed.
+  std::string in_json(const Verdict& verdict) const {
+    return m_key ? signed_json(verdict, *m_key) : report::render_json(verdict);
+  }
+
+  /// Keeps a signed grade in a file of its own. Returns its path; none when there is nothing signed.
+  Result<std::optional<fs::path>> keep_grade(const Verdict& verdict, const std::string& json) const {
+    if (!m_key || !m_workspace) return std::optional<fs::path>();
+    auto file = m_workspace->state / "grades" / fmt::format("{}-{}.json", verdict.time, ::getpid());
+    if (auto made = util::make_folders(file.parent_path()); !made) return fail(made.error());
+    if (auto written = util::write_file(file, json + "\n"); !written) return fail(written.error());
+    return std::optional(std::move(file));
   }
 
   /// A line of the judged source, for messages.
@@ -85,14 +106,71 @@ class Ask {
     if (auto ready = prepare(progress); !ready) return failed(ready.error());
     auto const cache = build::open_cache(m_workspace->state / "cache");
     if (!cache) return failed(cache.error());
-    auto verdict = judge::judge(*m_workspace, *m_snapshot, m_options.judge, installation->judge, *cache,
-                                m_scratch.path(), progress, m_deadline);
+    if (m_options.grade) return graded(installation->judge, *cache, progress);
+    auto verdict = one_ask(installation->judge, *cache, m_scratch.path(), progress);
     keep_extension(verdict);
     return verdict;
   }
 
+  Verdict one_ask(const judge::Installation& installation, const build::Cache& cache, const fs::path& scratch,
+                  util::Progress& progress) {
+    auto verdict = judge::judge(*m_workspace, *m_snapshot, m_judge, installation, cache, scratch, progress, m_deadline);
+    if (m_snapshot->own_task_differs) {
+      verdict.protections.push_back({"pinned task", true,
+                                     fmt::format("model.py is that of {}; the workspace's own is "
+                                                 "another one and was not used",
+                                                 m_options.task)});
+    }
+    return verdict;
+  }
+
+  /// Three asks, fewer when one fails.
+  Verdict graded(const judge::Installation& installation, const build::Cache& cache, util::Progress& progress) {
+    std::vector<Verdict> asks;
+    while (static_cast<int>(asks.size()) < judge::grade_runs) {
+      auto const number = asks.size() + 1;
+      progress.note(fmt::format("ask {} of {}", number, judge::grade_runs));
+      auto const scratch = m_scratch.path() / fmt::format("ask-{}", number);
+      if (auto made = util::make_folders(scratch); !made) return failed(made.error());
+      asks.push_back(one_ask(installation, cache, scratch, progress));
+      if (asks.back().build) asks.back().build->extension_path.clear();
+      asks.back().not_measured.try_emplace("/build/extension_path", "removed when the ask ended");
+      if (!judge::is_right(asks.back().outcome)) break;
+    }
+    auto verdict = judge::combine_grade(asks);
+    if (auto const own = util::sha256_of_file(util::own_executable())) {
+      verdict.environment["cuda-agent.sha256"] = *own;
+    }
+    return verdict;
+  }
+
+  /// What has to be clear before anything is started.
+  Result<void> prepare_grade() {
+    if (m_options.task.empty() && m_options.task_sha256.empty()) {
+      return fail(Outcome::usage_error, "a grade needs a task that the candidate's author cannot have changed",
+                  {"--task FOLDER takes model.py from there; --task-sha256 HASH says which model.py it must be"});
+    }
+    auto key = util::SigningKey::open_or_make(signing_key_file());
+    if (!key) return fail(key.error());
+    m_key = std::move(*key);
+    return {};
+  }
+
+  Result<void> check_task() {
+    auto const& wanted = m_options.task_sha256;
+    m_judge.task_pinned = !m_options.task.empty() || !wanted.empty();
+    if (wanted.empty() || m_snapshot->task_sha256 == wanted) return {};
+    return fail(Outcome::policy_violation,
+                fmt::format("model.py is not the task that was asked for: its SHA-256 is {}, --task-sha256 says {}",
+                            m_snapshot->task_sha256.empty() ? "none" : m_snapshot->task_sha256, wanted),
+                {"put the task's own model.py back, or take it from elsewhere: --task FOLDER"});
+  }
+
   /// Workspace, lock, scratch folder, snapshot: in this order, each resting on the one before.
   Result<void> prepare(util::Progress& progress) {
+    if (m_options.grade) {
+      if (auto ready = prepare_grade(); !ready) return ready;
+    }
     auto workspace = workspace::open_workspace(m_options.workspace);
     if (!workspace) return fail(workspace.error());
     m_workspace = std::move(*workspace);
@@ -113,11 +191,12 @@ class Ask {
     m_scratch = std::move(*scratch);
 
     auto const compile_only = m_options.judge.stage == judge::Stage::compile;
-    auto snapshot = workspace::take_snapshot(*m_workspace, m_scratch.path() / "snapshot",
-                                             {.model = !compile_only, .model_new = !compile_only});
+    auto snapshot =
+        workspace::take_snapshot(*m_workspace, m_scratch.path() / "snapshot",
+                                 {.model = !compile_only, .model_new = !compile_only, .task = m_options.task});
     if (!snapshot) return fail(snapshot.error());
     m_snapshot = std::move(*snapshot);
-    return {};
+    return check_task();
   }
 
   Verdict failed(const Error& error) const {
@@ -155,7 +234,9 @@ class Ask {
   }
 
   const AskOptions& m_options;
+  judge::Options m_judge = m_options.judge;
   util::Deadline m_deadline;
+  std::optional<util::SigningKey> m_key;  ///< of a grade
   std::optional<workspace::Workspace> m_workspace;
   std::optional<workspace::Lock> m_lock;
   util::TemporaryFolder m_scratch;
@@ -179,8 +260,9 @@ std::string next_step(const Verdict& verdict, const AskOptions& options) {
   return best ? std::string() : "make the candidate faster and run this again: -v shows what was built and measured";
 }
 
-std::string rendered(const Verdict& verdict, const Ask& ask, const AskOptions& options, const Console& console) {
-  if (options.output.json) return report::render_json(verdict) + "\n";
+std::string rendered(const Verdict& verdict, const std::string& json, const Ask& ask, const AskOptions& options,
+                     const Console& console) {
+  if (options.output.json) return json + "\n";
   report::TextStyle style;
   style.colour = console.colour;
   style.verbose = options.output.verbose;
@@ -189,6 +271,11 @@ std::string rendered(const Verdict& verdict, const Ask& ask, const AskOptions& o
 }
 
 }  // namespace
+
+Verdict answer_quietly(const AskOptions& options, Console& console) {
+  auto const progress = make_progress(console, verbosity(options.output));
+  return Ask(options).answer(*progress);
+}
 
 int run_ask(const AskOptions& options, Console& console) {
   Ask ask(options);
@@ -199,10 +286,19 @@ int run_ask(const AskOptions& options, Console& console) {
     verdict.hints.push_back(next);
   }
   progress.reset();  // clears its line before the report
-  if (auto const recorded = ask.record(verdict); !recorded) {
+  auto const json = ask.in_json(verdict);
+  auto const kept = ask.keep_grade(verdict, json);
+  if (!kept) {
+    console.err << "cuda-agent: warning: the grade is not kept in a file: " << kept.error().message << '\n';
+  } else if (*kept) {
+    // Not in the JSON: that is signed, and what is in the file is what was printed.
+    verdict.hints.push_back(
+        fmt::format("cuda-agent check-verdict {} verifies the signature and the figures anywhere", (*kept)->string()));
+  }
+  if (auto const recorded = ask.record(json); !recorded) {
     console.err << "cuda-agent: warning: the verdict is not in the history: " << recorded.error().message << '\n';
   }
-  auto const printed = print_result(console, rendered(verdict, ask, options, console));
+  auto const printed = print_result(console, rendered(verdict, json, ask, options, console));
   auto const code = exit_code(verdict.outcome);
   return code != 0 ? code : printed;
 }

@@ -27,6 +27,9 @@ struct AskOptions {
   OutputOptions output;
   std::string command;  ///< as typed
   std::string workspace = ".";
+  std::string task;         ///< folder whose model.py counts; empty: the workspace's
+  std::string task_sha256;  ///< what model.py must be; empty: anything
+  bool grade = false;       ///< three asks, one signed answer
   judge::Options judge;
 };
 
@@ -34,6 +37,7 @@ void setup_compile(CLI::App& app, Action& action);
 void setup_verify(CLI::App& app, Action& action);
 void setup_profile(CLI::App& app, Action& action);
 void setup_run(CLI::App& app, Action& action);
+void setup_grade(CLI::App& app, Action& action);
 int run_ask(const AskOptions& options, Console& console);
 
 struct InitOptions {
@@ -64,6 +68,16 @@ struct CleanCommandOptions {
 void setup_clean(CLI::App& app, Action& action);
 int run_clean(const CleanCommandOptions& options, Console& console);
 
+struct PolicyOptions {
+  OutputOptions output;
+  std::string action;    ///< show, explain or check
+  std::string argument;  ///< explain: the rule; check: the workspace
+  std::string python;    ///< parses model_new.py; empty = found
+  double timeout = 60;   ///< seconds
+};
+void setup_policy(CLI::App& app, Action& action);
+int run_policy(const PolicyOptions& options, Console& console);
+
 void setup_schema(CLI::App& app, Action& action);
 
 void setup_completion(CLI::App& app, Action& action);
@@ -79,5 +93,16 @@ int run_worker_module(const WorkerModuleOptions& options, Console& console);
 
 /// All of them, in the order in which help lists them.
 void setup_commands(CLI::App& app, Action& action);
+
+struct CheckVerdictOptions {
+  OutputOptions output;
+  std::string file;
+  std::string key;        ///< the public key that must have signed it; empty: any
+  std::string workspace;  ///< replay the seeds there; empty: do not
+  std::string task;       ///< folder of the replay's model.py; empty: the workspace's
+  judge::Options judge;
+};
+void setup_check_verdict(CLI::App& app, Action& action);
+int run_check_verdict(const CheckVerdictOptions& options, Console& console);
 
 }  // namespace cuda_agent::cli

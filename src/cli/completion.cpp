@@ -57,7 +57,8 @@ std::vector<Command> commands_of(const CLI::App& app) {
     Command command{subcommand->get_name(), subcommand->get_description(), {}, {}};
     for (auto const* const option : subcommand->get_options()) {
       if (option->get_positional()) {
-        command.words = alternatives(option->get_option_text());
+        auto const words = alternatives(option->get_option_text());
+        command.words.insert(command.words.end(), words.begin(), words.end());
       } else {
         command.flags.push_back(flag_of(*option));
       }

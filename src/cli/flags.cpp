@@ -169,7 +169,26 @@ void add_build_flags(CLI::App& command, judge::Options& options) {
       ->option_text("ARCH");
 }
 
-void add_check_flags(CLI::App& command, judge::Options& options) {
+void add_task_flags(CLI::App& command, AskOptions& options) {
+  command
+      .add_option("--task", options.task,
+                  "Take model.py from this folder, whatever the workspace has [default: the workspace's]")
+      ->option_text("FOLDER");
+  auto const is_hash = validator([](std::string& text) {
+    bool const good = text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return good ? std::string()
+                : fmt::format("'{}' is no SHA-256 in 64 small hexadecimal digits", util::escape_untrusted(text, 128));
+  });
+  command
+      .add_option("--task-sha256", options.task_sha256,
+                  "Refuse another model.py than the one with this SHA-256 [default: any]")
+      ->check(is_hash)
+      ->option_text("HASH");
+  add_choice<bool>(command, "--require-sandbox", options.judge.strict_sandbox, {{"any", false}, {"strict", true}},
+                   "With strict, refuse to run a candidate where a protection is not in force");
+}
+
+void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) {
   command
       .add_option("--trials", options.trials,
                   fmt::format("Random inputs to check the candidate on [default: {}]", options.trials))
@@ -180,12 +199,13 @@ void add_check_flags(CLI::App& command, judge::Options& options) {
                                              : fmt::format("'{}' is no whole number from 0 to 18446744073709551615",
                                                            util::escape_untrusted(text, 128));
   });
-  command
-      .add_option_function<std::string>(
-          "--seed", [&options](const std::string& text) { options.seed = whole_number<std::uint64_t>(text); },
-          "Replay the inputs of this seed; gives no reward [default: fresh seeds]")
-      ->check(is_seed)
-      ->option_text("N");
+  if (seed == SeedFlag::yes)
+    command
+        .add_option_function<std::string>(
+            "--seed", [&options](const std::string& text) { options.seed = whole_number<std::uint64_t>(text); },
+            "Replay the inputs of this seed; gives no reward [default: fresh seeds]")
+        ->check(is_seed)
+        ->option_text("N");
   command.add_option("--rtol", options.rtol, "Relative tolerance of every dtype [default: by dtype]")
       ->check(number_between(0, 1))
       ->option_text("X");

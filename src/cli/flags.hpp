@@ -33,8 +33,11 @@ void add_time_limits(CLI::App& command, judge::Options& options);
 void add_device_flags(CLI::App& command, judge::Options& options);
 /// --arch.
 void add_build_flags(CLI::App& command, judge::Options& options);
-/// --trials, --seed, --rtol, --atol, --contract, --keep-going, --call-timeout.
-void add_check_flags(CLI::App& command, judge::Options& options);
+/// --task, --task-sha256, --require-sandbox.
+void add_task_flags(CLI::App& command, AskOptions& options);
+enum class SeedFlag { yes, no };
+/// --trials, --seed where it makes sense, --rtol, --atol, --contract, --keep-going, --call-timeout.
+void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed = SeedFlag::yes);
 /// --baseline, --compile-mode, --require-speedup.
 void add_speed_flags(CLI::App& command, judge::Options& options);
 

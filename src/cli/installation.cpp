@@ -32,6 +32,7 @@ Result<Installation> from_layout_file(const fs::path& file) {
   Installation found;
   found.judge = {place("support"), place("worker"), place("worker_modules"), place("templates")};
   found.example = place("example");
+  found.policy = place("policy");
   return found;
 }
 
@@ -41,6 +42,7 @@ Installation from_prefix(const fs::path& prefix) {
   found.judge = {share / "support", share / "worker", prefix / "lib" / "cuda-agent" / "worker-modules",
                  share / "templates"};
   found.example = share / "example";
+  found.policy = share / "policy";
   return found;
 }
 
@@ -55,7 +57,7 @@ Result<Installation> find_installation(const fs::path& executable) {
   if (!found) return found;
   // Prebuilt worker modules may be absent: they are then built on first use.
   auto const& places = found->judge;
-  for (auto const& place : {places.support, places.worker_sources, places.templates, found->example}) {
+  for (auto const& place : {places.support, places.worker_sources, places.templates, found->example, found->policy}) {
     if (!fs::is_directory(place, error)) {
       return broken(fmt::format("the folder {} is missing", util::escape_untrusted(place.string())));
     }

@@ -23,11 +23,36 @@ using Context = std::unique_ptr<void, Release>;
 
 // What starts programs, looks into other processes, or leads around this filter.
 constexpr std::array forbidden = {
-    "execve",     "execveat",        "fork",          "vfork",        "ptrace",         "process_vm_readv",
-    "process_vm_writev", "process_madvise", "pidfd_getfd",   "kcmp",         "userfaultfd",    "perf_event_open",
-    "bpf",        "io_uring_setup",  "io_uring_enter", "mount",       "umount2",        "pivot_root",
-    "move_mount", "open_tree",       "fsopen",        "fsmount",      "unshare",        "setns",
-    "keyctl",     "add_key",         "request_key",   "init_module",  "finit_module",   "kexec_load",
+    "execve",
+    "execveat",
+    "fork",
+    "vfork",
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "pidfd_getfd",
+    "kcmp",
+    "userfaultfd",
+    "perf_event_open",
+    "bpf",
+    "io_uring_setup",
+    "io_uring_enter",
+    "mount",
+    "umount2",
+    "pivot_root",
+    "move_mount",
+    "open_tree",
+    "fsopen",
+    "fsmount",
+    "unshare",
+    "setns",
+    "keyctl",
+    "add_key",
+    "request_key",
+    "init_module",
+    "finit_module",
+    "kexec_load",
 };
 
 tl::unexpected<Error> failed(std::string_view what, int number) {
@@ -71,7 +96,8 @@ Result<std::string> seal_filter(Seal seal) {
   if (seal == Seal::no_new_threads) {
     refuse(SCMP_SYS(clone), EPERM);
   } else {
-    scmp_arg_cmp const no_thread = SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0);
+    // The first argument; SCMP_A0 would make the same by a compound literal, which C++ does not have.
+    scmp_arg_cmp const no_thread{0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0};
     int const code = ::seccomp_rule_add(context.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1, no_thread);
     if (code < 0) worst = code;
   }

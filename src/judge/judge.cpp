@@ -1,5 +1,6 @@
 #include "judge/judge.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <utility>
@@ -76,6 +77,8 @@ class Judgement {
     m_verdict.workspace = workspace.root.string();
     m_verdict.task = {workspace.root.filename().string(), snapshot.task_sha256};
     m_verdict.candidate = {"ModelNew", snapshot.candidate_sha256};
+    m_verdict.task_pinned = options.task_pinned;
+    if (options.stage != Stage::compile) m_verdict.seed = std::to_string(m_seed);
     m_verdict.contract = options.contract == Contract::cuda_agent ? "cuda-agent" : "kernelbench";
   }
 
@@ -163,8 +166,20 @@ class Judgement {
     facts["torch.cuda"] = m_interpreter.torch_cuda;
     facts["compiler"] = m_toolchain.host.identity;
     if (m_toolchain.nvcc) facts["nvcc"] = m_toolchain.nvcc->version;
-    for (auto& protection : exec::protections(exec::probe_sandbox())) m_verdict.protections.push_back(protection);
+    for (auto& protection : exec::protections(exec::probe_sandbox())) {
+      if (auto allowed = required(protection); !allowed) return allowed;
+      m_verdict.protections.push_back(protection);
+    }
     return {};
+  }
+
+  /// With --require-sandbox strict a protection that is not in force ends the ask before the candidate is loaded.
+  Result<void> required(const Protection& protection) const {
+    bool const runs_candidate = m_options.stage != Stage::compile;
+    if (protection.in_force || !m_options.strict_sandbox || !runs_candidate) return {};
+    return fail(Outcome::environment_error,
+                fmt::format("--require-sandbox strict: {} is not in force: {}", protection.name, protection.detail),
+                {"mend that, or accept a weaker sandbox with --require-sandbox any"});
   }
 
   Result<void> choose_device() {
@@ -399,7 +414,7 @@ class Judgement {
     auto const sealed = m_candidate->request({{"op", "seal"}, {"filter", *filter}, {"devices", gpu}}, {}, m_deadline,
                                              "sealing the candidate's worker");
     if (!sealed) return fail(sealed.error());
-    note_seal(*sealed, gpu);
+    if (auto noted = note_seal(*sealed, gpu); !noted) return noted;
     m_threads = sealed->value("threads", 0);
     return {};
   }
@@ -422,18 +437,20 @@ class Judgement {
     return {};
   }
 
-  void note_seal(const nlohmann::json& sealed, bool gpu) {
+  Result<void> note_seal(const nlohmann::json& sealed, bool gpu) {
     std::string why;
     for (auto const& one : sealed.value("why", nlohmann::json::array())) why += (why.empty() ? "" : "; ") + one.dump();
     auto const note = [&](const char* name, bool holds, const char* what) {
       m_verdict.protections.push_back({name, holds, holds ? what : why});
+      return required(m_verdict.protections.back());
     };
-    note("system-call filter", sealed.value("filter", false),
-         "seccomp in the candidate's worker: no program is executed, no process made, none traced");
-    if (!gpu) return;
-    note(
+    auto filtered = note("system-call filter", sealed.value("filter", false),
+                         "seccomp in the candidate's worker: no program is executed, no process made, none traced");
+    if (!filtered || !gpu) return filtered;
+    return note(
         "device nodes", sealed.value("devices", false),
-        "landlock in every thread of the candidate's worker: no GPU can be opened any more, so no second context made");
+        "landlock in every thread of the candidate's worker: no GPU can be opened any more, so no second context "
+        "made");
   }
 
   Result<void> measure_empty() {
@@ -618,6 +635,9 @@ class Judgement {
       }
     }
     m_verdict.reward = provisional_reward(facts);
+    bool const weak = std::any_of(m_verdict.protections.begin(), m_verdict.protections.end(),
+                                  [](const Protection& one) { return !one.in_force && one.name != "policy"; });
+    if (weak && m_verdict.reward.value) m_verdict.reward.reason += "; under a weaker sandbox (protections)";
   }
 
   const workspace::Snapshot& m_snapshot;

@@ -39,7 +39,9 @@ struct Options {
   Baseline baseline = Baseline::both;
   std::string compile_mode = "default";
   std::optional<double> require_speedup;
-  int threads = 0;  ///< CPU threads of every worker; 0 = all cores but one, four at the most
+  bool task_pinned = false;     ///< model.py comes from outside of the workspace, or has the hash that was asked for
+  bool strict_sandbox = false;  ///< refuse to run candidates with less than every protection
+  int threads = 0;              ///< CPU threads of every worker; 0 = all cores but one, four at the most
 };
 
 /// Where the installation keeps what the judge needs at run time.

@@ -13,7 +13,7 @@ std::string in_words(std::uint64_t bytes) {
 MemoryPlan plan_memory(const MemoryFacts& facts) {
   MemoryPlan plan;
   plan.taken = 3 * facts.inputs + 2 * facts.results + facts.model;
-  auto const kept = static_cast<std::uint64_t>(1 + (facts.timed ? facts.baselines : 0));
+  std::uint64_t const kept = facts.timed ? 1 + static_cast<std::uint64_t>(facts.baselines) : 1;
   plan.still = facts.inputs + facts.results + kept * facts.results + facts.model;
   return plan;
 }

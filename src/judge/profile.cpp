@@ -317,8 +317,15 @@ class Profiler {
       one.name = to_string(arm);
       one.calls = rounds * m_overheads.calls;
       one.time = estimate_location(times(arm), m_options.rule.confidence);
-      one.null = null_of(arm, m_exchange.mode(arm)).microseconds / m_overheads.calls;
+      NullCall const null = null_of(arm, m_exchange.mode(arm));
+      one.null = null.microseconds / m_overheads.calls;
       speed.arms.push_back(one);
+      ArmSamples samples{std::string(one.name), null.microseconds, null.tail, {}, {}};
+      for (ArmCall const& call : made) {
+        samples.spans.push_back(call.microseconds);
+        samples.tails.push_back(call.tail);
+      }
+      speed.samples.push_back(std::move(samples));
     }
     speed.channels = channels();
     for (Arm const arm : m_arms) {
@@ -337,6 +344,7 @@ class Profiler {
     speed.launch_bound = span < 3 * null_of(Arm::candidate, m_exchange.mode(Arm::candidate)).microseconds;
     auto const slowness = eager_guard();
     if (!slowness) return fail(slowness.error());
+    speed.eager_factor = *slowness;
     for (RatioReport& one : speed.ratios) {
       if (one.baseline != to_string(Arm::eager)) continue;
       one.ratio.estimate *= *slowness;

@@ -77,6 +77,9 @@ class Writer {
         {"build", v.build ? build(*v.build) : missing("/build", stage_reason())},
         {"correctness", v.correctness ? correctness(*v.correctness) : missing("/correctness", stage_reason())},
         {"speed", v.speed ? speed(*v.speed) : missing("/speed", stage_reason())},
+        {"grade", v.grade ? grade(*v.grade) : missing("/grade", "only `grade` gives one")},
+        {"seed", v.seed.empty() ? missing("/seed", "no inputs were drawn") : json(text(v.seed))},
+        {"signature", missing("/signature", "only what `grade` writes is signed")},
         {"witness", missing("/witness", "this version records no witnesses")},
         {"protections", protections()},
         {"environment", texts(v.environment)},
@@ -89,7 +92,7 @@ class Writer {
  private:
   /// Null, with a reason for it unless the judge has given a better one.
   json missing(const std::string& path, std::string_view reason) {
-    m_reasons.emplace(path, reason);
+    m_reasons.emplace(m_prefix + path, reason);
     return nullptr;
   }
 
@@ -272,7 +275,44 @@ class Writer {
             {"channels", s.channels ? channels(*s.channels) : missing("/speed/channels", not_told_apart)},
             {"launch_bound", s.launch_bound},
             {"unstable", s.unstable},
-            {"disturbed", texts(s.disturbed)}};
+            {"disturbed", texts(s.disturbed)},
+            {"samples", samples(s)},
+            {"eager_factor", number(s.eager_factor, "/speed/eager_factor")}};
+  }
+
+  json samples(const Speed& s) {
+    json list = json::array();
+    for (const ArmSamples& one : s.samples) {
+      list.push_back({{"name", text(one.name)},
+                      {"null", number(one.null, "/speed/samples")},
+                      {"null_tail", number(one.null_tail, "/speed/samples")},
+                      {"spans", one.spans},
+                      {"tails", one.tails}});
+    }
+    return list;
+  }
+
+  json grade(const Grade& g) {
+    json runs = json::array();
+    for (const GradeRun& run : g.runs) {
+      m_prefix = "/grade/runs/" + std::to_string(runs.size());
+      constexpr const char* ended = "this ask ended before";
+      runs.push_back({{"seed", text(run.seed)},
+                      {"outcome", to_string(run.outcome)},
+                      {"message", text(run.message)},
+                      {"reward", run.reward ? json(*run.reward) : missing("/reward", ended)},
+                      {"correctness", run.correctness ? correctness(*run.correctness) : missing("/correctness", ended)},
+                      {"speed", run.speed ? speed(*run.speed) : missing("/speed", ended)}});
+    }
+    m_prefix.clear();
+    json ratios = json::array();
+    for (const GradeRatio& one : g.ratios) {
+      const std::string path = "/grade/ratios/" + std::to_string(ratios.size());
+      ratios.push_back({{"baseline", text(one.baseline)},
+                        {"ratio", interval(one.ratio, path + "/ratio")},
+                        {"spread", number(one.spread, path + "/spread")}});
+    }
+    return {{"runs", std::move(runs)}, {"ratios", std::move(ratios)}};
   }
 
   json protections() const {
@@ -293,6 +333,7 @@ class Writer {
 
   const Verdict& m_verdict;
   std::map<std::string, std::string> m_reasons;
+  std::string m_prefix;  ///< of paths: where an object lies in another one
 };
 
 }  // namespace

@@ -78,6 +78,7 @@ class TextReport {
     if (m_verdict.build) build(*m_verdict.build);
     if (m_verdict.correctness) check(*m_verdict.correctness);
     if (m_verdict.speed) speed(*m_verdict.speed);
+    if (m_verdict.grade) grade(*m_verdict.grade);
     not_measured();
     reward();
     detail();
@@ -249,6 +250,26 @@ class TextReport {
     for (auto const& sentence : speed.disturbed) line("speed", "disturbed: " + safe(sentence), Colour::warn);
   }
 
+  void grade(const Grade& grade) {
+    for (std::size_t i = 0; i < grade.runs.size(); ++i) {
+      GradeRun const& run = grade.runs[i];
+      auto text = fmt::format("ask {}: {}", i + 1, run.outcome == Outcome::pass ? "" : safe(run.message));
+      if (run.outcome == Outcome::pass && run.speed) {
+        std::vector<std::string> ratios;
+        for (auto const& one : run.speed->ratios) {
+          ratios.push_back(fmt::format("{} {} ({} to {})", ratio_text(one.ratio.estimate), safe(one.baseline),
+                                       ratio_text(one.ratio.low), ratio_text(one.ratio.high)));
+        }
+        text += util::join(ratios, ", ");
+      }
+      line("grade", text, run.outcome == Outcome::pass ? Colour::plain : Colour::bad);
+    }
+    for (auto const& one : grade.ratios) {
+      line("grade", fmt::format("versus {}: {} at least; the asks differ by {:.1f} %", safe(one.baseline),
+                                ratio_text(one.ratio.low), one.spread * 100));
+    }
+  }
+
   void not_measured() {
     for (auto const& [path, reason] : m_verdict.not_measured) {
       if (!m_style.verbose && path.find("speed") == std::string::npos) continue;
@@ -261,8 +282,9 @@ class TextReport {
 
   void reward() {
     auto const& reward = m_verdict.reward;
-    // Only `run` was asked for one, so only there its absence is news.
-    if (!reward.value && (reward.reason.empty() || m_verdict.command != "run")) return;
+    // Only `run` and `grade` were asked for one, so only there its absence is news.
+    bool const asked_for = m_verdict.command == "run" || m_verdict.command == "grade";
+    if (!reward.value && (reward.reason.empty() || !asked_for)) return;
     auto const value = reward.value ? std::to_string(*reward.value) : std::string("none");
     auto const* const state = !reward.value ? "" : reward.final ? " (final)" : " (provisional)";
     auto const colour = !reward.value ? Colour::plain : *reward.value > 0 ? Colour::good : Colour::bad;

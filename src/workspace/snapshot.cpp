@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "util/fd.hpp"
+#include "util/files.hpp"
 #include "util/hash.hpp"
 #include "util/text.hpp"
 #include "workspace/workspace.hpp"
@@ -202,6 +203,15 @@ Error as_task_error(Error error) {
   return {Outcome::task_error, std::move(error.message), std::move(error.hints), std::move(error.detail)};
 }
 
+/// Whether the workspace's file is there and another one. Only for a message: it is never used.
+bool differs(const fs::path& own, const fs::path& used, const SnapshotLimits& limits) {
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(own, error))) return false;
+  auto const theirs = util::read_file(own, limits.bytes);
+  auto const ours = util::read_file(used, limits.bytes);
+  return theirs && ours && *theirs != *ours;
+}
+
 std::string candidate_hash(const std::map<std::string, std::string>& manifest) {
   util::Sha256 hash;
   for (auto const& [path, sha256] : manifest) {
@@ -219,8 +229,17 @@ Result<Snapshot> take_snapshot(const Workspace& workspace, const fs::path& into,
   if (::mkdir(into.c_str(), 0700) != 0) return host_failure("make", into.string(), errno);
 
   Copier copier(into, limits);
-  auto const model = copier.copy_file(root.get(), "model.py", "model.py");
+  util::Fd task;
+  if (!needs.task.empty()) {
+    task = util::Fd(::open(needs.task.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!task) return host_failure("read", needs.task.string(), errno);
+  }
+  auto const model = copier.copy_file(task ? task.get() : root.get(), "model.py", "model.py");
   if (!model) return fail(as_task_error(model.error()));
+  if (!*model && task) {
+    return fail(Outcome::task_error, fmt::format("{} has no model.py", needs.task.string()),
+                {"--task names a folder with the model.py that the candidate is judged by"});
+  }
   if (!*model && needs.model) return no_model();
   auto const model_new = copier.copy_file(root.get(), "model_new.py", "model_new.py");
   if (!model_new) return fail(model_new.error());
@@ -234,6 +253,7 @@ Result<Snapshot> take_snapshot(const Workspace& workspace, const fs::path& into,
   snapshot.root = into;
   snapshot.manifest = std::move(copier.manifest());
   if (*model) snapshot.task_sha256 = snapshot.manifest.at("model.py");
+  if (task) snapshot.own_task_differs = differs(workspace.root / "model.py", snapshot.root / "model.py", limits);
   snapshot.candidate_sha256 = candidate_hash(snapshot.manifest);
   return snapshot;
 }

@@ -29,13 +29,16 @@ Result<Workspace> open_workspace(const std::filesystem::path& root);
 struct Snapshot {
   std::filesystem::path root;  ///< read-only copy: model.py, model_new.py, kernels/…
   std::map<std::string, std::string> manifest;
-  std::string task_sha256;       ///< over model.py; empty when there is none
-  std::string candidate_sha256;  ///< over model_new.py and kernels/
+  std::string task_sha256;        ///< over model.py; empty when there is none
+  bool own_task_differs = false;  ///< the workspace has a model.py that is not the task's
+  std::string candidate_sha256;   ///< over model_new.py and kernels/
 };
 
 struct SnapshotNeeds {
   bool model = true;      ///< model.py must be there
   bool model_new = true;  ///< model_new.py must be there
+  std::filesystem::path
+      task;  ///< model.py is taken from this folder, not from the workspace; empty: from the workspace
 };
 
 /// What one snapshot may hold.

@@ -35,7 +35,8 @@ class LendableArena final : public CudaArena {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {gpu}};
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = gpu;
     std::size_t step = 0;
     auto const asked = m_driver.granularity(&step, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     if (auto done = checked(asked, doing); !done) return done;
@@ -59,6 +60,7 @@ class LendableArena final : public CudaArena {
 
   std::uint64_t size() const override { return m_bytes; }
   int descriptor() const override { return m_fd.get(); }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as numbers
   std::byte* base() const override { return reinterpret_cast<std::byte*>(m_address); }
 
  private:

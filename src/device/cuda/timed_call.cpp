@@ -20,7 +20,7 @@ namespace {
 using util::Clock;
 using util::Deadline;
 
-constexpr std::uint64_t chunk_bytes = 64 * 1024;
+constexpr std::uint64_t chunk_bytes = std::uint64_t{64} << 10;
 constexpr int most_chunks = 4;
 constexpr std::uint64_t sample_bytes = 4096;
 constexpr int samples = 8;

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "build/elf_file.hpp"
 #include "unit/build/sample.hpp"
 
 namespace cuda_agent::build {
@@ -36,37 +35,6 @@ TEST(UndefinedSymbols, PythonAndTheCLibraryAreThere) {
   auto const undefined = find_undefined_symbols(library, {}, {});
   ASSERT_TRUE(undefined) << undefined.error().message;
   EXPECT_TRUE(undefined->empty()) << undefined->front().name;
-}
-
-TEST(ElfFile, FindsExportsByTheHashTable) {
-  auto const libc = ElfFile::open("/lib/x86_64-linux-gnu/libc.so.6");
-  if (!libc) GTEST_SKIP() << "another C library";
-  EXPECT_TRUE(libc->exports("printf"));
-  EXPECT_FALSE(libc->exports("printf_of_nobody"));
-}
-
-TEST(ElfFile, RefusesWhatIsNone) {
-  auto const folder = util::TemporaryFolder::make(fs::temp_directory_path(), "cuda-agent-elf-");
-  ASSERT_TRUE(folder);
-  ASSERT_TRUE(util::write_file(folder->path() / "text", std::string(200, 'x')));
-  EXPECT_FALSE(ElfFile::open(folder->path() / "text"));
-  EXPECT_FALSE(ElfFile::open(folder->path() / "missing"));
-}
-
-TEST(ElfFile, SurvivesFilesThatAreCutOff) {
-  auto const folder = util::TemporaryFolder::make(fs::temp_directory_path(), "cuda-agent-elf-");
-  ASSERT_TRUE(folder);
-  fs::path const whole = folder->path() / "whole.so";
-  test::compile("int f() { return 1; }", whole, "-shared");
-  auto const bytes = util::read_file(whole, 1 << 20);
-  ASSERT_TRUE(bytes);
-  for (std::size_t size = 0; size < bytes->size(); size += 97) {
-    ASSERT_TRUE(util::write_file(folder->path() / "cut.so", bytes->substr(0, size)));
-    if (auto const file = ElfFile::open(folder->path() / "cut.so")) {
-      [[maybe_unused]] auto const found = file->exports("_Z1fv");
-      [[maybe_unused]] auto const names = file->undefined_symbols();
-    }
-  }
 }
 
 }  // namespace

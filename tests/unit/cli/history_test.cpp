@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "report/json.hpp"
 #include "util/files.hpp"
 #include "util/text.hpp"
 
@@ -27,9 +28,9 @@ class History : public testing::Test {
 TEST_F(History, KeepsEveryVerdictOnALineAndTheLastOneWhole) {
   Verdict verdict;
   verdict.message = "first\nverdict";
-  ASSERT_TRUE(record(m_workspace, verdict));
+  ASSERT_TRUE(record(m_workspace, report::render_json(verdict)));
   set_failure(verdict, Error(Outcome::wrong, "second"));
-  ASSERT_TRUE(record(m_workspace, verdict));
+  ASSERT_TRUE(record(m_workspace, report::render_json(verdict)));
   auto const lines = util::split_lines(content("history.jsonl"));
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(nlohmann::json::parse(lines[0]).at("message"), "first\nverdict");
@@ -39,7 +40,7 @@ TEST_F(History, KeepsEveryVerdictOnALineAndTheLastOneWhole) {
 
 TEST_F(History, SaysWhenItCannotBeWritten) {
   std::filesystem::create_directory(m_folder.path() / "history.jsonl");
-  auto const recorded = record(m_workspace, Verdict{});
+  auto const recorded = record(m_workspace, report::render_json(Verdict{}));
   ASSERT_FALSE(recorded);
   EXPECT_NE(recorded.error().message.find("history.jsonl"), std::string::npos);
   EXPECT_NE(content("last-verdict.json"), "nothing") << "one failure must not cost the other record";

@@ -26,7 +26,7 @@ class FindInstallation : public testing::Test {
 };
 
 TEST_F(FindInstallation, WorksFromThePlaceOfTheBinary) {
-  for (auto const* const name : {"support", "worker", "templates", "example"})
+  for (auto const* const name : {"support", "worker", "templates", "example", "policy"})
     made(fs::path("share/cuda-agent") / name);
   auto const found = find_installation(prefix() / "bin" / "cuda-agent");
   ASSERT_TRUE(found) << found.error().message;
@@ -38,7 +38,7 @@ TEST_F(FindInstallation, FollowsTheListOfABuildTree) {
   auto const source = made("source");
   auto const text = R"({"support": ")" + source.string() + R"(", "worker": ")" + source.string() +
                     R"(", "templates": ")" + source.string() + R"(", "example": ")" + source.string() +
-                    R"(", "worker_modules": "/not/there/yet"})";
+                    R"(", "policy": ")" + source.string() + R"(", "worker_modules": "/not/there/yet"})";
   ASSERT_TRUE(util::write_file(made("build") / "cuda-agent.layout.json", text));
   auto const found = find_installation(prefix() / "build" / "cuda-agent");
   ASSERT_TRUE(found) << found.error().message;

@@ -1,0 +1,70 @@
+#include "policy/policy_file.hpp"
+
+#include <cstddef>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "util/files.hpp"
+#include "util/json.hpp"
+#include "util/text.hpp"
+
+namespace cuda_agent::policy {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view schema = "cuda-agent/policy/1";
+constexpr std::size_t longest_file = std::size_t{1} << 20;
+
+tl::unexpected<Error> broken(const std::filesystem::path& path, std::string_view why) {
+  return fail(Outcome::environment_error,
+              fmt::format("the policy {} cannot be used: {}", util::escape_untrusted(path.string()), why),
+              {"install cuda-agent again: the file belongs to the program and is not meant to be edited"});
+}
+
+Rule rule_from_json(const json& text) {
+  Rule rule;
+  rule.name = text.at("name").get<std::string>();
+  rule.summary = text.at("summary").get<std::string>();
+  rule.why = text.at("why").get<std::string>();
+  rule.instead = text.at("instead").get<std::string>();
+  rule.wrong = text.at("wrong").get<std::string>();
+  rule.right = text.at("right").get<std::string>();
+  return rule;
+}
+
+}  // namespace
+
+Result<json> read_policy_file(const std::filesystem::path& path) {
+  auto const text = util::read_file(path, longest_file);
+  if (!text) return broken(path, text.error().message);
+  auto policy = util::parse_json(*text);
+  if (!policy) return broken(path, policy.error().message);
+  try {
+    if (policy->at("schema") != schema) return broken(path, fmt::format("its schema is not {}", schema));
+    rules_of(*policy);  // each has its texts
+  } catch (const json::exception& error) {
+    return broken(path, error.what());
+  }
+  return policy;
+}
+
+std::vector<Rule> rules_of(const json& policy) {
+  std::vector<Rule> rules;
+  for (auto const& rule : policy.at("rules")) rules.push_back(rule_from_json(rule));
+  return rules;
+}
+
+Result<Rule> find_rule(const std::vector<Rule>& rules, std::string_view name) {
+  std::vector<std::string> names;
+  for (auto const& rule : rules) {
+    if (rule.name == name) return rule;
+    names.push_back(rule.name);
+  }
+  auto message = fmt::format("the policy has no rule '{}'", util::escape_untrusted(name, 128));
+  if (auto const meant = util::closest(name, names)) message += fmt::format("; did you mean '{}'?", *meant);
+  return fail(Outcome::usage_error, std::move(message), {"'cuda-agent policy show' lists the rules"});
+}
+
+}  // namespace cuda_agent::policy
