@@ -215,6 +215,7 @@ TEST(RefusedObjects, ReachingPastTheFunctionThatIsCalled) {
        {"file", "open", at},
        {"file", "write", at},
        {"file", "fopen", at},
+       {"file", "dprintf", at},
        {"file", "std::basic_ofstream", at},
        {"file", "std::basic_filebuf", at},
        {"file", "std::__basic_file", at},
@@ -230,6 +231,7 @@ TEST(RefusedObjects, ReachingPastTheFunctionThatIsCalled) {
        {"ifunc", "two_ways", at},
        {"interposition", "puts", at},
        {"export", "shared_by_all(int)", at},
+       {"interposition", "at::get_num_threads()", at},
        {"export", "weak_one", at}});
 }
 
@@ -464,6 +466,7 @@ constexpr const char* allowed_binding = R"cpp(
     return x;
   }
 
+  enum class Kind { fast };
   struct Plan {
     long calls = 0;
     torch::Tensor run(torch::Tensor x) {
@@ -484,6 +487,7 @@ constexpr const char* allowed_binding = R"cpp(
     m.def("nothing", &nothing);
     m.def("several", &several);
     m.attr("version") = 1;
+    pybind11::enum_<Kind>(m, "Kind").value("fast", Kind::fast).export_values();
     pybind11::class_<Plan, std::shared_ptr<Plan>>(m, "Plan").def(pybind11::init<>()).def("run", &Plan::run);
   }
   REGISTER_BINDING(allowed, bind_allowed);
