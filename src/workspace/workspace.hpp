@@ -37,8 +37,8 @@ struct Snapshot {
 struct SnapshotNeeds {
   bool model = true;      ///< model.py must be there
   bool model_new = true;  ///< model_new.py must be there
-  std::filesystem::path
-      task;  ///< model.py is taken from this folder, not from the workspace; empty: from the workspace
+  /// model.py is taken from this folder, not from the workspace; empty: from the workspace.
+  std::filesystem::path task = {};
 };
 
 /// What one snapshot may hold.
