@@ -93,6 +93,16 @@ def test_findings_are_limited_and_counted():
     assert answer[-1]["message"].endswith("(and 150 more findings)")
 
 
+def test_syntax_that_is_not_known_is_refused(monkeypatch):
+    from policy_interpreter import Interpreter
+
+    monkeypatch.delattr("policy_statements.Statements.exec_Assert")
+    assert "cannot-be-checked" in rules_of(file("assert x is not None\nreturn cuda_extension.f(x)"))
+    monkeypatch.delattr("policy_expressions.Expressions.eval_Lambda")
+    assert "cannot-be-checked" in rules_of(file("f = lambda: 1\nreturn cuda_extension.f(x, f())"))
+    assert not hasattr(Interpreter, "eval_Lambda")
+
+
 @pytest.mark.parametrize("limit, most, rule", [("steps", 50, "too-deep"), ("passes", 1, "too-deep"), ("nodes", 50, "too-large")])
 def test_work_is_limited(monkeypatch, limit, most, rule):
     monkeypatch.setitem(CONFIG.limits, limit, most)

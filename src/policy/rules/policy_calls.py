@@ -248,7 +248,13 @@ class Calls:
         return result
 
     def escape(self, value, node):
-        """Something outside of the file gets these values and may call those that can be called."""
+        """Something outside of the file gets these values and may call those that can be called, also later: in
+        forward, even when __init__ hands them on."""
+        outer, self.forward = self.forward, True
+        self.call_escaped(value, node)
+        self.forward = outer
+
+    def call_escaped(self, value, node):
         seen, waiting = set(), list(value)
         while waiting:
             atom = waiting.pop()
@@ -265,8 +271,8 @@ class Calls:
                 self.call_member(atom[1], atom[2], Arguments(), node)
 
     def is_method(self, member):
-        """Not a field of a named tuple, and something that only a call of the model may do."""
-        return self.forward and member[2] in self.config.tensor["every_method"]
+        """Not a field of a named tuple."""
+        return member[2] in self.config.tensor["every_method"]
 
     def call_outside(self, path, arguments, node, frame):
         """A call of something outside of the file."""

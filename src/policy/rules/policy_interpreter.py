@@ -12,7 +12,7 @@ from policy_calls import Calls
 from policy_expressions import Expressions
 from policy_objects import Objects
 from policy_statements import Statements
-from policy_values import INPUT, PLAIN, UNKNOWN, Arguments, Frame, Heap, one
+from policy_values import INPUT, UNKNOWN, Arguments, Frame, Heap
 
 LONGEST_SOURCE = 160
 # Run when an object is made: there they are followed already.
@@ -131,6 +131,3 @@ class Interpreter(Statements, Expressions, Calls, Builtins, Objects):
                 "reached": " → ".join(chain),
                 "hint": self.config.hints.get(rule, ""),
             }
-
-
-__all__ = ["Interpreter", "TooMuchWork", "PLAIN", "one"]
