@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the exploits that must be caught and the look-alikes that must pass (docs/exploits.md).
 
-    python tests/suites.py [--binary PATH] [--only PATTERN] [--naive] [--jobs 2] [--json] [--write-docs]
+    python tests/suites.py [--binary PATH] [--only PATTERN] [--also-policy] [--naive] [--jobs 2] [--json] [--write-docs]
 
 Every case is a folder of tests/exploits/ or tests/honest/ with a case.json. It is copied to a temporary folder over the
 files of its task (tests/exploits/tasks/) and judged there by the binary. Besides the verdict it is checked that nothing
@@ -32,7 +32,7 @@ DOCS = REPOSITORY / "docs" / "exploits.md"
 LAYERS = ("values", "inputs", "outputs", "sandbox", "seal", "build", "snapshot", "policy", "clock")
 KNOWN_KEYS = {
     "what", "row", "task", "expect", "honest_twin", "caught_by", "needs", "flags", "command", "links", "limit",
-    "fools_naive", "naive_reason", "naive", "until_policy", "not_caught", "text", "variant_of",
+    "fools_naive", "naive_reason", "naive", "not_caught", "policy_too", "text", "variant_of",
 }  # fmt: skip
 
 # What an exploit leaves outside of its sandbox has this in its name, by agreement.
@@ -65,9 +65,12 @@ class Case:
     @property
     def gap(self):
         """Why an exploit passes for now; empty where it must be caught."""
-        if self.facts.get("until_policy"):
-            return "until the policy is in force"
         return self.facts.get("not_caught", "")
+
+    @property
+    def is_for_policy(self):
+        """Whether the policy is what must catch it; it is judged without the policy otherwise, or that would come first."""
+        return self.facts.get("caught_by") == "policy"
 
     @property
     def expected(self):
@@ -86,6 +89,9 @@ class Result:
     outcome: str = ""
     exit_code: int = -1
     message: str = ""
+    rules: list = field(default_factory=list)  # of the policy's findings
+    policy: list = field(default_factory=list)  # the same where the policy was asked besides: --also-policy
+    policy_seconds: float = 0.0
     ratio: list = field(default_factory=list)
     reward: object = None
     seconds: float = 0.0
@@ -120,8 +126,10 @@ def check_exploit(case):
     facts = case.facts
     if facts["caught_by"] not in LAYERS:
         raise BadCase(f"{case.name}: caught_by is none of {', '.join(LAYERS)}")
-    if facts.get("until_policy") and facts["caught_by"] != "policy":
-        raise BadCase(f"{case.name}: until_policy is for what only the policy catches")
+    if case.is_for_policy and "rule" not in facts["expect"]:
+        raise BadCase(f"{case.name}: expect names no rule of the policy")
+    if case.is_for_policy == ("policy_too" in facts):
+        raise BadCase(f"{case.name}: policy_too is for what another layer than the policy catches, and is needed there")
     if not facts.get("fools_naive", True) and not facts.get("naive_reason"):
         raise BadCase(f"{case.name}: an exploit that fools nobody needs a naive_reason")
     if "variant_of" in facts and not (case.folder.parent / facts["variant_of"] / "case.json").is_file():
@@ -232,8 +240,7 @@ def command_of(case, workspace, options):
         arguments += ["--baseline", "eager"]
     if not case.facts.get("text"):
         arguments.append("--json")
-    # The layers behind the policy are tested without it, or it would catch most of these cases first.
-    if options.policy_flag and case.kind == "exploits" and case.facts["caught_by"] != "policy":
+    if case.kind == "exploits" and not case.is_for_policy:
         arguments += ["--policy", "none"]
     return arguments + case.facts.get("flags", [])
 
@@ -308,22 +315,58 @@ def note_verdict(result, out, err):
         return
     result.outcome, result.message = verdict["outcome"], verdict["message"]
     result.reward = verdict["reward"]["value"]
+    result.rules = rules_of(verdict)
     for one in (verdict.get("speed") or {}).get("ratios", []):
         if one["baseline"] == "eager":
             result.ratio = [one["ratio"]["low"], one["ratio"]["estimate"], one["ratio"]["high"]]
 
 
+def rules_of(verdict):
+    """The rules that a verdict says were broken."""
+    return sorted({finding["rule"] for finding in (verdict.get("policy") or {}).get("findings", [])})
+
+
+def ask_policy(case, workspace, options, result):
+    """Judges an exploit that another layer catches with the policy on: does that refuse it as well, as its case says?"""
+    if case.needs_cuda and not has_gpu():
+        arguments = [str(options.binary), "compile", str(workspace), "--arch", "90a", "--json", "--timeout", "600"]
+    else:
+        device = "cuda" if case.needs_cuda else "cpu"
+        arguments = [str(options.binary), "verify", str(workspace), "--device", device, "--json", "--timeout", "180"]
+        arguments += ["--call-timeout", "6", "--trials", "2"]
+    _, out, err, result.policy_seconds = ask(arguments, options)
+    try:
+        verdict = json.loads(out)
+    except ValueError:
+        result.wrong.append(f"with the policy: no JSON object on standard output: {(out + err)[-400:]}")
+        return
+    result.policy = rules_of(verdict)
+    if case.facts["policy_too"] and not result.policy:
+        result.wrong.append(f"the policy does not refuse it: {verdict['outcome']}, {verdict['message']}")
+    if not case.facts["policy_too"] and result.policy:
+        result.wrong.append(f"the policy refuses it too, so say policy_too: {verdict['message']}")
+
+
 def check_expectation(case, result):
     """What a case asks for beyond outcome and exit code."""
     expect = case.facts["expect"]
+    if "rule" in expect and expect["rule"] not in result.rules:
+        result.wrong.append(f"not refused by {expect['rule']}, but by {', '.join(result.rules) or 'no rule'}")
+    if "rule" in expect and result.reward != -1:
+        result.wrong.append(f"reward {result.reward} for a broken rule, expected -1")
     if not case.gap and "message" in expect and not re.search(expect["message"], result.message):
         result.wrong.append(f"the message does not match {expect['message']!r}: {result.message}")
     if not case.gap and "reward" in expect and result.reward != expect["reward"]:
         result.wrong.append(f"reward {result.reward}, expected {expect['reward']}")
-    # The low end decides about a reward. Where an exploit is bound and not refused, it must gain nothing.
-    bound = expect.get("most_speedup")
-    if not case.gap and bound is not None and (not result.ratio or result.ratio[0] > bound):
-        result.wrong.append(f"ratio {result.ratio}, expected a low end of at most {bound}")
+    # Where an exploit is bound and not refused, it must gain nothing.
+    most = expect.get("most_speedup")
+    if most is None:
+        return
+    estimate = result.ratio[1] if result.ratio else float("inf")
+    if not case.gap and estimate > most:
+        result.wrong.append(f"{estimate:.2f}x eager, expected {most} at most")
+    if case.gap and estimate <= most:
+        result.wrong.append(f"{estimate:.2f}x eager: it gains nothing now, so take the mark away ({case.gap})")
 
 
 # --- the naive judge --------------------------------------------------------------------------------------------------
@@ -385,15 +428,21 @@ def run_case(case, options):
     result = Result(case.name, f"{'/'.join(outcomes)} ({'/'.join(map(str, codes))})")
     if case.needs_cuda and not has_gpu() and not options.compile_cuda:
         result.skipped = "needs a GPU"
+    asks_policy = options.also_policy and "policy_too" in case.facts
+    if result.skipped and not asks_policy:
         return result
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="cuda-agent-suite-") as folder:
         workspace = make_workspace(case, Path(folder) / "workspace")
         if case.needs_cuda and not has_gpu():
-            compile_cuda(workspace, options, result)
-            return result
-        if not options.only_naive:
+            if options.compile_cuda:
+                compile_cuda(case, workspace, options, result)
+        elif not options.only_naive:
             judge(case, workspace, options, result)
+        if asks_policy:
+            shutil.rmtree(workspace)
+            make_workspace(case, workspace)
+            ask_policy(case, workspace, options, result)
         if options.naive and not case.needs_cuda:
             shutil.rmtree(workspace)
             make_workspace(case, workspace)
@@ -401,13 +450,15 @@ def run_case(case, options):
     return result
 
 
-def compile_cuda(workspace, options, result):
-    """Without a GPU: only that the sources are what a compiler takes."""
+def compile_cuda(case, workspace, options, result):
+    """Without a GPU: only that the sources are what a compiler takes, and honest ones what the policy takes."""
     arguments = [str(options.binary), "compile", str(workspace), "--arch", "90a", "--json", "--timeout", "600"]
+    if case.kind == "exploits":
+        arguments += ["--policy", "none"]
     result.exit_code, out, err, result.seconds = ask(arguments, options)
     note_verdict(result, out, err)
     if result.outcome != "pass":
-        result.wrong.append(f"does not compile: {result.message}")
+        result.wrong.append(f"compile: {result.outcome}: {result.message}")
     result.skipped = "compiled, not run: needs a GPU"
 
 
@@ -447,8 +498,10 @@ def remember(results, options):
         new = asdict(result)
         if not result.naive and result.name in kept:
             new["naive"] = kept[result.name].get("naive", {})
+        if not options.also_policy and result.name in kept:
+            new["policy"] = kept[result.name].get("policy", [])
         if result.exit_code < 0 and result.name in kept:
-            new = {**kept[result.name], "naive": new["naive"]}
+            new = {**kept[result.name], "naive": new["naive"], "policy": new["policy"]}
         kept[result.name] = new
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(kept, indent=1))
@@ -478,14 +531,14 @@ def summary(cases, results):
     ran = [(case, result) for case, result in pairs if not result.skipped]
     exploits = [pair for pair in ran if pair[0].kind == "exploits"]
     gaps = [case for case, _ in exploits if case.gap]
-    for_policy = [case for case in gaps if case.facts.get("until_policy")]
+    refused = [case for case in gaps if case.facts["policy_too"]]
     wrong = [result for result in results if result.wrong]
     honest = [pair for pair in ran if pair[0].kind == "honest"]
     lines = [f"{result.name}: {text}" for result in wrong for text in result.wrong]
     lines.append(
-        f"{len(exploits)} exploits: {len(exploits) - len(gaps)} to be caught, {len(for_policy)} known gaps until the policy "
-        f"is in force, {len(gaps) - len(for_policy)} that nothing catches; {len(honest)} honest cases; "
-        f"{len(pairs) - len(ran)} skipped; {len(wrong)} not as expected"
+        f"{len(exploits)} exploits: {len(exploits) - len(gaps)} to be caught, {len(refused)} that the policy alone refuses, "
+        f"{len(gaps) - len(refused)} that nothing catches; {len(honest)} honest cases; {len(pairs) - len(ran)} skipped; "
+        f"{len(wrong)} not as expected"
     )
     return lines
 
@@ -506,7 +559,7 @@ A case is a folder with `case.json` and the files that differ from those of its 
 | --- | --- |
 | `what`, `row` | what it does; the kind of attack it stands for |
 | `task` | the folder of `tests/exploits/tasks/` that it starts from |
-| `expect` | `outcomes` and `exit_codes`; `message`, a regular expression; `reward`; `most_speedup`, what the low end of the ratio may reach where an exploit is bound and not refused |
+| `expect` | `outcomes` and `exit_codes`; `message`, a regular expression; `reward`; `most_speedup`, what the ratio may reach where an exploit is bound and not refused |
 | `caught_by` | the layer that catches it: `values` (the comparison of every call), `inputs` (fresh ones on every call), `outputs` (what may be returned), `sandbox`, `seal` (system calls), `build`, `snapshot`, `policy`, `clock` |
 | `honest_twin` | the honest case that it resembles |
 | `needs`, `command`, `flags`, `links`, `text` | `cuda`: a GPU; the command (default `verify`) and more of its flags; links to be made; without `--json` |
@@ -576,19 +629,12 @@ def write_docs(options):
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
-def has_policy_flag(binary):
-    try:
-        done = subprocess.run([str(binary), "verify", "--help"], capture_output=True, stdin=subprocess.DEVNULL)
-    except OSError:
-        return False
-    return b"--policy" in done.stdout
-
-
 def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     binary = os.environ.get("CUDA_AGENT_BINARY", REPOSITORY / "build" / "src" / "cuda-agent")
     parser.add_argument("--binary", type=Path, default=Path(binary), help="the judge")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="names of cases, such as 'cache_*' or 'honest/*'")
+    parser.add_argument("--also-policy", action="store_true", help="try exploits of other layers with the policy as well")
     parser.add_argument("--naive", action="store_true", help="show the cases to the naive judge as well")
     parser.add_argument("--only-naive", action="store_true", help="show them to the naive judge alone")
     parser.add_argument("--compile-cuda", action="store_true", help="without a GPU, at least compile what needs one")
@@ -597,16 +643,14 @@ def parse(arguments=None):
     parser.add_argument("--write-docs", action="store_true", help="write docs/exploits.md from the last results, and end")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--result", help=argparse.SUPPRESS)
-    parser.add_argument("--policy-flag", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     options.naive = options.naive or options.only_naive
     options.binary = options.binary.absolute()
     default_cache = options.binary.parent.parent / "e2e-cache"
     options.cache = Path(os.environ.get("CUDA_AGENT_CACHE", default_cache)).absolute()
     options.python = os.environ.get("CUDA_AGENT_PYTHON") or REPOSITORY / ".venv" / "bin" / "python"
-    options.policy_flag = options.policy_flag or (not options.one and has_policy_flag(options.binary))
     options.passed_on = ["--binary", str(options.binary)]
-    for flag in ("naive", "only_naive", "compile_cuda", "policy_flag"):
+    for flag in ("also_policy", "naive", "only_naive", "compile_cuda"):
         if getattr(options, flag):
             options.passed_on.append("--" + flag.replace("_", "-"))
     return options

@@ -161,6 +161,24 @@ struct TaskFinding {
   std::string message;
 };
 
+/// One place where the candidate breaks a rule of the policy (docs/policy.md, docs/policy-objects.md).
+struct PolicyFinding {
+  std::string rule;          ///< stable name; `cuda-agent policy explain RULE` says more
+  std::string file = {};     ///< relative to the workspace; empty: the extension as a whole
+  int line = 0;              ///< 1-based; 0 = the whole file
+  int column = 0;            ///< 1-based; 0 = the whole line
+  std::string symbol = {};   ///< of the built extension, demangled
+  std::string message;       ///< one sentence
+  std::string reached = {};  ///< how it comes to run: "forward → _helper → torch.relu"
+  std::string source = {};   ///< the line itself, shortened
+  std::string hint = {};     ///< what to do instead
+};
+
+struct PolicyReport {
+  bool enforced = true;  ///< false: --policy none
+  std::vector<PolicyFinding> findings = {};
+};
+
 /// One of the asks of a grade: fresh workers, fresh seeds.
 struct GradeRun {
   std::string seed;  ///< of the ask, as decimal text: what --seed replays
@@ -198,6 +216,7 @@ struct Verdict {
   std::string contract;
   std::vector<TaskFinding> task_findings;
   Subject candidate;
+  std::optional<PolicyReport> policy;  ///< none: not reached
   std::optional<BuildReport> build;
   std::optional<Correctness> correctness;
   std::optional<Speed> speed;

@@ -110,6 +110,8 @@ class ExtensionBuild {
     // A copy, not a link: nothing that happens to the result can reach the cache.
     fs::path const result = fs::absolute(m_request.output) / file_name;
     if (auto copied = copy_into_place(linked.file, result); !copied) return copied.error();
+    for (auto const& [source, stored] : objects.stored) m_result.objects.emplace_back(source, stored.file);
+    m_result.library_folders = library_folders(m_toolchain, m_interpreter);
     m_result.extension = result;
     m_result.report.extension_path = result.string();
     m_result.report.extension_sha256 = linked.sha256;

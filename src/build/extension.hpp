@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "build/toolchain.hpp"
 #include "cuda_agent/error.hpp"
@@ -39,6 +41,9 @@ struct ExtensionResult {
   BuildReport report;
   std::filesystem::path extension;  ///< empty when error is set
   std::optional<Error> error;       ///< compile_error, timeout, environment_error, interrupted
+  /// What it was linked from: source, relative to the workspace, and object file in the cache.
+  std::vector<std::pair<std::string, std::filesystem::path>> objects = {};
+  std::vector<std::filesystem::path> library_folders = {};  ///< where its libraries lie, before the system's own
 };
 
 /// cpu: kernels/*.cpp with -DCUDA_AGENT_CPU=1; cuda: kernels/*.cu and kernels/*.cpp except *_cpu.cpp, with

@@ -138,9 +138,8 @@ class Linker {
   std::optional<Error> check() {
     std::vector<std::pair<std::string, fs::path>> objects;
     for (auto const& [source, stored] : m_objects.stored) objects.emplace_back(source, stored.file);
-    auto folders = m_interpreter.library_dirs;
-    for (const char* name : {"lib64", "lib"}) folders.push_back(m_toolchain.cuda_home / name);
-    auto const undefined = find_undefined_symbols(m_output / file_name, objects, folders);
+    auto const undefined =
+        find_undefined_symbols(m_output / file_name, objects, library_folders(m_toolchain, m_interpreter));
     if (!undefined) return undefined.error();
     if (undefined->empty()) return std::nullopt;
     for (auto const& symbol : *undefined) {
@@ -173,6 +172,12 @@ class Linker {
 };
 
 }  // namespace
+
+std::vector<fs::path> library_folders(const Toolchain& toolchain, const Interpreter& interpreter) {
+  auto folders = interpreter.library_dirs;
+  for (const char* name : {"lib64", "lib"}) folders.push_back(toolchain.cuda_home / name);
+  return folders;
+}
 
 Linked link_extension(const Objects& objects, Target target, double timeout, const BuildRoom& room,
                       const Toolchain& toolchain, const Interpreter& interpreter, const Cache& cache,

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "build/objects.hpp"
 
@@ -15,6 +16,9 @@ struct Linked {
   std::string sha256;
   std::optional<Error> error;
 };
+
+/// Where the libraries that an extension is linked with lie, before the system's own.
+std::vector<std::filesystem::path> library_folders(const Toolchain& toolchain, const Interpreter& interpreter);
 
 /// Links, or takes the result from the cache when the same objects were linked before. A symbol that nothing provides
 /// is an error (compile_error) that names it and who uses it.

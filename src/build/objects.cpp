@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t largest_source = 16U << 20U;
 constexpr std::size_t largest_dependency_file = 8U << 20U;
 constexpr const char* cache_schema = "1";
 

@@ -1,6 +1,7 @@
 // Which files of kernels/ are compiled, and with what.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "cuda_agent/error.hpp"
 
 namespace cuda_agent::build {
+
+/// Bytes of one source file.
+inline constexpr std::size_t largest_source = 16U << 20U;
 
 enum class SourceKind { cuda, host, binding };
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t largest_source = 4U << 20U;
+constexpr std::size_t largest_worker_source = 4U << 20U;
 constexpr double seconds_a_file = 300;
 
 struct WorkerSources {
@@ -94,7 +94,7 @@ Result<std::string> module_key(const WorkerSources& sources, const Toolchain& to
                          with_cuda(toolchain, interpreter)));
   for (auto const* list : {&sources.compiled, &sources.python, &sources.headers}) {
     for (auto const& path : *list) {
-      auto const text = util::read_file(path, largest_source);
+      auto const text = util::read_file(path, largest_worker_source);
       if (!text) return fail(text.error());
       key.update(fmt::format("{} {}\n{}", path.filename().string(), text->size(), *text));
     }

@@ -11,6 +11,7 @@ void setup_compile(CLI::App& app, Action& action) {
   options->judge.stage = judge::Stage::compile;
   auto* const command = add_command(app, "compile", "Build the candidate's kernels into cuda_extension");
   add_workspace(*command, options->workspace);
+  add_policy_flag(*command, options->judge);
   add_build_flags(*command, options->judge);
   add_device_flags(*command, options->judge);
   add_time_limits(*command, options->judge);

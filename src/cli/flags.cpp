@@ -188,6 +188,11 @@ void add_task_flags(CLI::App& command, AskOptions& options) {
                    "With strict, refuse to run a candidate where a protection is not in force");
 }
 
+void add_policy_flag(CLI::App& command, judge::Options& options) {
+  add_choice<bool>(command, "--policy", options.policy, {{"default", true}, {"none", false}},
+                   "The rules that a candidate must keep; with none, for experiments, there is no reward");
+}
+
 void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) {
   command
       .add_option("--trials", options.trials,

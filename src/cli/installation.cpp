@@ -30,9 +30,8 @@ Result<Installation> from_layout_file(const fs::path& file) {
   if (!layout || !layout->is_object()) return broken(fmt::format("{} is not a JSON object", file.string()));
   auto const place = [&](const char* key) { return fs::path(layout->value(key, std::string())); };
   Installation found;
-  found.judge = {place("support"), place("worker"), place("worker_modules"), place("templates")};
+  found.judge = {place("support"), place("worker"), place("worker_modules"), place("policy"), place("templates")};
   found.example = place("example");
-  found.policy = place("policy");
   return found;
 }
 
@@ -40,9 +39,8 @@ Installation from_prefix(const fs::path& prefix) {
   auto const share = prefix / "share" / "cuda-agent";
   Installation found;
   found.judge = {share / "support", share / "worker", prefix / "lib" / "cuda-agent" / "worker-modules",
-                 share / "templates"};
+                 share / "policy", share / "templates"};
   found.example = share / "example";
-  found.policy = share / "policy";
   return found;
 }
 
@@ -57,7 +55,7 @@ Result<Installation> find_installation(const fs::path& executable) {
   if (!found) return found;
   // Prebuilt worker modules may be absent: they are then built on first use.
   auto const& places = found->judge;
-  for (auto const& place : {places.support, places.worker_sources, places.templates, found->example, found->policy}) {
+  for (auto const& place : {places.support, places.worker_sources, places.templates, found->example, places.policy}) {
     if (!fs::is_directory(place, error)) {
       return broken(fmt::format("the folder {} is missing", util::escape_untrusted(place.string())));
     }

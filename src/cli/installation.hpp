@@ -11,7 +11,6 @@ namespace cuda_agent::cli {
 struct Installation {
   judge::Installation judge;
   std::filesystem::path example;  ///< the workspace that `init` copies
-  std::filesystem::path policy;   ///< policy.json, and rules/ with the checker in Python
 };
 
 /// A file `cuda-agent.layout.json` next to `executable` (written by the build) names the places; without it they are

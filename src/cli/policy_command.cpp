@@ -72,10 +72,17 @@ std::string allowed_names(const json& document) {
 
 std::string shown(const json& document) {
   auto const rules = policy::rules_of(document);
-  std::string text = "rules (cuda-agent policy explain RULE says more)\n";
+  std::string text = "rules on model_new.py (cuda-agent policy explain RULE says more)\n";
   std::size_t width = 0;
   for (auto const& rule : rules) width = std::max(width, rule.name.size());
-  for (auto const& rule : rules) text += fmt::format("  {:<{}}  {}\n", rule.name, width, rule.summary);
+  auto const list_rules = [&](bool of_objects) {
+    for (auto const& rule : rules) {
+      if (rule.of_objects == of_objects) text += fmt::format("  {:<{}}  {}\n", rule.name, width, rule.summary);
+    }
+  };
+  list_rules(false);
+  text += "\nrules on the extension that kernels/ becomes (docs/policy-objects.md)\n";
+  list_rules(true);
   text += "\n" + allowed_names(document) + "\nrefused wherever they are named\n";
   for (auto const& [rule, names] : document.at("refused").items()) {
     text += fmt::format("  {}\n{}", rule, wrapped(names, "    "));
@@ -120,8 +127,8 @@ Result<std::vector<policy::Finding>> check(const PolicyOptions& options, const I
   if (!python) return fail(python.error());
   policy::PythonCheck request;
   request.interpreter = *python;
-  request.rules = installation.policy / "rules";
-  request.config = installation.policy / "policy.json";
+  request.rules = installation.judge.policy / "rules";
+  request.config = installation.judge.policy / "policy.json";
   request.file = file;
   return policy::check_python(request, util::Deadline::after(std::chrono::duration<double>(options.timeout)));
 }
@@ -152,7 +159,7 @@ int run_policy(const PolicyOptions& options, Console& console) {
     auto const findings = check(options, *installation);
     return findings ? print_check(*findings, options, console) : failed(findings.error());
   }
-  auto const policy = policy::read_policy_file(installation->policy / "policy.json");
+  auto const policy = policy::read_policy_file(installation->judge.policy / "policy.json");
   if (!policy) return failed(policy.error());
   if (options.action == "show") {
     if (!options.argument.empty()) {

@@ -12,6 +12,7 @@ void setup_run(CLI::App& app, Action& action) {
   auto* const command = add_command(app, "run", "Build, check, time, and say what the candidate is worth");
   add_workspace(*command, options->workspace);
   add_task_flags(*command, *options);
+  add_policy_flag(*command, options->judge);
   add_build_flags(*command, options->judge);
   add_check_flags(*command, options->judge);
   add_speed_flags(*command, options->judge);

@@ -11,6 +11,7 @@ void setup_verify(CLI::App& app, Action& action) {
   options->judge.stage = judge::Stage::verify;
   auto* const command = add_command(app, "verify", "Build, then compare the candidate with the reference");
   add_workspace(*command, options->workspace);
+  add_policy_flag(*command, options->judge);
   add_task_flags(*command, *options);
   add_check_flags(*command, options->judge);
   add_device_flags(*command, options->judge);

@@ -22,12 +22,12 @@ namespace {
 using nlohmann::json;
 
 /// Two ways of adding up the same doubles differ by less.
-constexpr double same = 1e-9;
+constexpr double rounding = 1e-9;
 constexpr std::size_t most_samples = 10'000;
 
-class Checker {
+class FigureChecker {
  public:
-  explicit Checker(const json& verdict) : m_verdict(verdict) {}
+  explicit FigureChecker(const json& verdict) : m_verdict(verdict) {}
 
   VerdictCheck check() {
     signature();
@@ -52,7 +52,7 @@ class Checker {
 
   void expect(double said, double right, const std::string& path) {
     ++m_check.recomputed;
-    if (std::abs(said - right) <= same * std::max(1.0, std::abs(right))) return;
+    if (std::abs(said - right) <= rounding * std::max(1.0, std::abs(right))) return;
     problem(fmt::format("{}: it says {:.9g}, the samples give {:.9g}", path, said, right));
   }
 
@@ -197,7 +197,7 @@ Result<VerdictCheck> check_verdict(const json& verdict) {
     return unfit("its \"schema\" is not cuda-agent/verdict/1");
   }
   try {
-    return Checker(verdict).check();
+    return FigureChecker(verdict).check();
   } catch (const std::exception& error) {  // a key that is missing, a type that is another
     return unfit(error.what());
   }

@@ -112,7 +112,7 @@ Result<void> Exchange::use_stream(int number, bool settle) {
 double Exchange::enqueued(Arm arm) const {
   auto const& calls = side(arm).calls;
   auto const of = [&calls](std::string_view name) {
-    auto const found = calls.find(fmt::format("{} 0 false", name));
+    auto const found = calls.find(fmt::format("{} 0 false true", name));
     return found == calls.end() ? 0.0 : found->second.enqueued;
   };
   return std::max(of(to_string(arm)) - of("null"), 0.0);
@@ -231,7 +231,7 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                                            device::CallMode& mode, bool& counts, util::Deadline deadline,
                                            std::string_view during, NullKind kind) {
   if (auto lent = side.loan.lend_control(m_backend, m_limit); !lent) return fail(lent.error());
-  History& history = side.calls[fmt::format("{} {} {}", arm, kind.launches, kind.written)];
+  History& history = side.calls[fmt::format("{} {} {} {}", arm, kind.launches, kind.written, kind.stored)];
   int const warm_ups = m_backend.open_calls();
   bool const warmed = history.open >= warm_ups;
   if (!warmed) mode = device::CallMode::open;
@@ -245,13 +245,18 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                          .control = side.loan.control(),
                          .arming_seconds = 0.05 + 5e-6 * history.enqueued,
                          .deadline = deadline};
+  // An empty call does without inputs: the candidate's worker would have a round's before its own call, and could
+  // compute them in the calls that are not timed. From end to end they are part of what it costs, and such empty calls
+  // are made before the worker hears of a candidate.
+  bool const with_inputs = arm != "null" || mode == device::CallMode::end_to_end;
   for (int k = 0; k < m_calls; ++k) {
     slots.push_back(k);
+    if (!with_inputs) continue;
     std::uint64_t const at = static_cast<std::uint64_t>(k) * m_slot_bytes;
     std::uint64_t const bytes = m_drawn[static_cast<std::size_t>(k)].bytes;
     call.inputs.push_back({{m_private_inputs.get(), at, bytes}, {side.loan.arena(inputs_arena), at, bytes}});
   }
-  std::uint64_t const total = m_room * static_cast<std::uint64_t>(m_calls);
+  std::uint64_t const total = kind.stored ? m_room * static_cast<std::uint64_t>(m_calls) : 0;
   call.output = {side.loan.arena(outputs_arena), 0, total};
   call.kept = {kept, 0, total};
   call.request = nlohmann::json{{"op", "call"},
@@ -263,12 +268,13 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                                 {"rng", m_call_seed >> 1},
                                 {"launches", kind.launches},
                                 {"written", kind.written},
+                                {"stored", kind.stored},
                                 {"warm", warm && warm_ups == 0 && can_warm(side)}}
                      .dump();
   side.loan.worker().resume();
   auto result = m_backend.call(side.loan.worker(), call);
   side.loan.worker().stop();
-  std::fill_n(side.filled.begin(), m_calls, true);
+  if (with_inputs) std::fill_n(side.filled.begin(), m_calls, true);
   if (!result) return fail(side.loan.worker().explained(result.error(), during));
   if (!warmed) {
     history.enqueued = history.open == 0 ? result->enqueued : std::min(history.enqueued, result->enqueued);

@@ -54,7 +54,8 @@ struct NullCall {
 /// What an empty call does beside storing its results (on a GPU).
 struct NullKind {
   int launches = 0;      ///< kernels that do nothing
-  bool written = false;  ///< the results are written anew just before, so that they are stored from the cache
+  bool written = false;  ///< each result is written anew just before it is stored, so that it comes from the cache
+  bool stored = true;    ///< false: nothing is stored
 };
 
 /// Lends memory to one worker and remembers under which numbers.

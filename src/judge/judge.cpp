@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <future>
+#include <iterator>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -16,6 +18,7 @@
 #include "judge/exchange.hpp"
 #include "judge/lint.hpp"
 #include "judge/memory_plan.hpp"
+#include "judge/policy_stage.hpp"
 #include "judge/profile.hpp"
 #include "judge/reward.hpp"
 #include "judge/verify.hpp"
@@ -102,7 +105,7 @@ class Judgement {
     if (!compile_only) {
       if (auto done = start_workers(); !done) return done;
     }
-    if (auto done = build_candidate(); !done || compile_only) return done;
+    if (auto done = obtain_extension(); !done || compile_only) return done;
     if (auto done = await_workers(); !done) return done;
     if (auto done = take_device(); !done) return done;
     if (auto done = open_device(); !done) return done;
@@ -259,6 +262,32 @@ class Judgement {
     return util::write_file(folder / name, *text);
   }
 
+  // --- the policy --------------------------------------------------------------------------------------------------
+
+  /// The rules on model_new.py are asked while the compilers run. What does not compile cannot be checked whole: that
+  /// decides first, and the rules that are broken stand beside it.
+  Result<void> obtain_extension() {
+    auto rules = std::async(std::launch::async, [this] { return ask_rules(); });
+    auto built = build_candidate();
+    auto found = rules.get();
+    if (!found) return fail(found.error());
+    if (!m_options.policy) return built;
+    if (built) {
+      auto in_objects = check_built(m_built);
+      if (!in_objects) return fail(in_objects.error());
+      found->insert(found->end(), std::make_move_iterator(in_objects->begin()),
+                    std::make_move_iterator(in_objects->end()));
+    }
+    m_verdict.policy.emplace(PolicyReport{true, std::move(*found)});
+    auto const& findings = m_verdict.policy->findings;
+    return built && !findings.empty() ? fail(policy_violation(findings)) : std::move(built);
+  }
+
+  Result<std::vector<PolicyFinding>> ask_rules() const {
+    if (!m_options.policy) return std::vector<PolicyFinding>();
+    return check_model_new(m_snapshot.root, m_interpreter, m_installation.policy, m_deadline);
+  }
+
   // --- the build ---------------------------------------------------------------------------------------------------
 
   Result<void> build_candidate() {
@@ -271,11 +300,10 @@ class Judgement {
     request.architecture = m_options.architecture;
     request.object_timeout = m_options.compile_timeout;
     request.gpu_architecture = m_backend->architecture();
-    auto built = build::build_extension(request, m_toolchain, m_interpreter, m_cache, m_progress, m_deadline);
-    built.report.extension_path = built.error ? "" : built.extension.string();
-    m_verdict.build = std::move(built.report);
-    if (built.error) return fail(*built.error);
-    m_extension = built.extension;
+    m_built = build::build_extension(request, m_toolchain, m_interpreter, m_cache, m_progress, m_deadline);
+    m_built.report.extension_path = m_built.error ? "" : m_built.extension.string();
+    m_verdict.build = m_built.report;
+    if (m_built.error) return fail(*m_built.error);
     return {};
   }
 
@@ -358,24 +386,26 @@ class Judgement {
     return {};
   }
 
-  /// The contexts of the supervisor and of both workers: these two at the same time, since each takes half a second.
+  /// The contexts of the supervisor and of both workers, at the same time: each takes half a second.
   Result<void> open_device() {
     if (m_target == build::Target::cpu) return {};
     Stopwatch const watch(seconds("device"));
     constexpr const char* starting = "starting CUDA";
     nlohmann::json const message = {{"op", "device"}};
-    m_candidate->resume();
-    if (auto sent = m_candidate->send(message.dump(), m_deadline); !sent) {
-      return fail(m_candidate->explained(sent.error(), starting));
+    for (Worker* const worker : {m_reference.get(), m_candidate.get()}) {
+      worker->resume();
+      if (auto sent = worker->send(message.dump(), m_deadline); !sent) {
+        return fail(unable_to_start(worker->explained(sent.error(), starting)));
+      }
     }
     if (auto opened = m_backend->open(); !opened) return opened;
-    auto const reference = m_reference->request(message, {}, m_deadline, starting);
-    auto reply = m_candidate->receive(m_deadline);
-    m_candidate->stop();
-    if (!reference) return fail(unable_to_start(reference.error()));
-    if (!reply) return fail(unable_to_start(m_candidate->explained(reply.error(), starting)));
-    if (auto const checked = m_candidate->checked_reply(*reply, starting); !checked) {
-      return fail(unable_to_start(checked.error()));
+    for (Worker* const worker : {m_reference.get(), m_candidate.get()}) {
+      auto const reply = worker->receive(m_deadline);
+      worker->stop();
+      if (!reply) return fail(unable_to_start(worker->explained(reply.error(), starting)));
+      if (auto const checked = worker->checked_reply(*reply, starting); !checked) {
+        return fail(unable_to_start(checked.error()));
+      }
     }
     return {};
   }
@@ -473,7 +503,7 @@ class Judgement {
     if (auto placed = place("model_new.py", m_candidate_folder); !placed) return placed;
     m_candidate_loaded = true;
     std::error_code problem;
-    fs::rename(m_extension, m_candidate_folder / "cuda_extension.so", problem);
+    fs::rename(m_built.extension, m_candidate_folder / "cuda_extension.so", problem);
     if (problem) {
       return fail(Outcome::environment_error,
                   fmt::format("cannot move the extension to {}: {}", m_candidate_folder.string(), problem.message()));
@@ -623,11 +653,15 @@ class Judgement {
     m_verdict.protections.push_back(
         {"separate_processes", true, "the candidate's process never holds model.py or an expected result"});
     m_verdict.protections.push_back(
-        {"policy", false, "model_new.py and kernels/ are not searched for torch operators that do the work"});
+        {"policy", m_options.policy,
+         m_options.policy ? "rules on model_new.py, an allow-list over what the built extension takes and offers"
+                          : "--policy none: model_new.py and kernels/ may leave the work to torch"});
+    if (!m_options.policy) m_verdict.policy.emplace(PolicyReport{false, {}});
     RewardFacts facts;
     facts.outcome = m_verdict.outcome;
     facts.fault = m_verdict.fault;
     facts.seeds_replayed = m_options.seed.has_value();
+    facts.policy_off = !m_options.policy;
     facts.task_findings = m_verdict.task_findings;
     if (m_verdict.speed) {
       for (RatioReport const& one : m_verdict.speed->ratios) {
@@ -653,7 +687,7 @@ class Judgement {
   build::Target m_target = build::Target::cpu;
   build::Interpreter m_interpreter;
   build::Toolchain m_toolchain;
-  fs::path m_extension;
+  build::ExtensionResult m_built;
   fs::path m_candidate_folder;
   std::unique_ptr<device::Backend> m_backend;
   util::FileLock m_device_lock;

@@ -40,6 +40,7 @@ struct Options {
   std::string compile_mode = "default";
   std::optional<double> require_speedup;
   bool task_pinned = false;     ///< model.py comes from outside of the workspace, or has the hash that was asked for
+  bool policy = true;           ///< false: the rules of the policy are not asked; no reward
   bool strict_sandbox = false;  ///< refuse to run candidates with less than every protection
   int threads = 0;              ///< CPU threads of every worker; 0 = all cores but one, four at the most
 };
@@ -49,6 +50,7 @@ struct Installation {
   std::filesystem::path support;         ///< binding.cpp, binding_registry.h
   std::filesystem::path worker_sources;  ///< sources of _cuda_agent and its Python side
   std::filesystem::path worker_modules;  ///< prebuilt modules, may be absent
+  std::filesystem::path policy;          ///< policy.json, rules/
   std::filesystem::path templates;       ///< what `init` writes, SKILL.md
 };
 

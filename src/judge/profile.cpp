@@ -14,6 +14,9 @@ namespace {
 constexpr double wanted_span = 200;  ///< µs
 constexpr int most_calls = 64;
 constexpr int null_calls = 11;
+constexpr int few_null_calls = 5;
+/// µs: of so long a span no interval of ours is as narrow as what an empty call scatters by.
+constexpr double long_span = 1000;
 constexpr int alone_calls = 9;
 constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
 
@@ -510,7 +513,7 @@ class OverheadMeasurement {
   Result<double> chain(Arm arm) {
     std::vector<double> spans;
     for (int i = 0; static_cast<int>(spans.size()) < chains && i < 4 * chains; ++i) {
-      auto const one = m_exchange.call_null(arm, m_like, m_deadline, {.launches = chain_launches});
+      auto const one = m_exchange.call_null(arm, m_like, m_deadline, {.launches = chain_launches, .stored = false});
       if (!one) return fail(one.error());
       if (one->counts) spans.push_back(one->microseconds);
     }
@@ -524,37 +527,47 @@ class OverheadMeasurement {
             {"see whether other programs use it: nvidia-smi"}};
   }
 
-  Result<NullCall> nulls(Arm arm) {
+  struct EmptyCalls {
     std::vector<double> spans;
     std::vector<double> tails;
-    for (int i = 0; spans.size() < static_cast<std::size_t>(null_calls) && i < 4 * null_calls; ++i) {
-      auto const one = m_exchange.call_null(arm, m_like, m_deadline);
+  };
+
+  /// `wanted` empty calls that count, the first left out.
+  Result<EmptyCalls> empty_calls(Arm arm, NullKind kind, int wanted) {
+    EmptyCalls calls;
+    for (int i = 0; static_cast<int>(calls.spans.size()) < wanted && i < 4 * wanted; ++i) {
+      auto const one = m_exchange.call_null(arm, m_like, m_deadline, kind);
       if (!one) return fail(one.error());
       if (i == 0 || !one->counts) continue;
-      spans.push_back(one->microseconds);
-      tails.push_back(one->tail);
+      calls.spans.push_back(one->microseconds);
+      calls.tails.push_back(one->tail);
     }
-    if (spans.empty()) return fail(nothing_timed());
-    NullCall null{median(spans), median(tails), true, (quantile(spans, 0.9) - quantile(spans, 0.1)) / 2};
-    if (m_exchange.backend().open_calls() > 0) {
-      auto const tail = written_tail(arm);
-      if (!tail) return fail(tail.error());
-      null.tail = *tail;
-    }
-    return null;
+    if (calls.spans.empty()) return fail(nothing_timed());
+    return calls;
   }
 
-  /// What storing takes when the results have just been written, as a model's have: the least that an honest call
-  /// needs, or what lies between it and storing from memory would be a gift to a forged first answer.
-  Result<double> written_tail(Arm arm) {
-    std::vector<double> tails;
-    for (int i = 0; static_cast<int>(tails.size()) < chains && i < 4 * chains; ++i) {
-      auto const one = m_exchange.call_null(arm, m_like, m_deadline, {.written = true});
-      if (!one) return fail(one.error());
-      if (one->counts) tails.push_back(one->tail);
-    }
-    if (tails.empty()) return fail(nothing_timed());
-    return median(tails);
+  /// What K calls cost beside the model. On a GPU a model's results have just been written when they are stored, so the
+  /// same is done here:
+  ///   tail   of empty calls that write before they store: a longer one would be a gift to a forged first answer
+  ///   span   nothing at all, and for the K − 1 results that are stored before the first answer (writing and storing) −
+  ///          (writing): a copy of what lies in memory takes longer than one of what lies in the cache
+  Result<NullCall> nulls(Arm arm) {
+    int const wanted = m_overheads.eager_span > long_span ? few_null_calls : null_calls;
+    auto const plain = empty_calls(arm, {}, wanted);
+    if (!plain) return fail(plain.error());
+    NullCall null{median(plain->spans), median(plain->tails), true,
+                  (quantile(plain->spans, 0.9) - quantile(plain->spans, 0.1)) / 2};
+    if (m_exchange.backend().open_calls() == 0) return null;
+    auto const written = empty_calls(arm, {.written = true}, few_null_calls);
+    if (!written) return fail(written.error());
+    null.tail = median(written->tails);
+    if (m_exchange.calls() == 1) return null;
+    auto const nothing = empty_calls(arm, {.stored = false}, few_null_calls);
+    if (!nothing) return fail(nothing.error());
+    auto const writing = empty_calls(arm, {.written = true, .stored = false}, few_null_calls);
+    if (!writing) return fail(writing.error());
+    null.microseconds = median(nothing->spans) + std::max(median(written->spans) - median(writing->spans), 0.0);
+    return null;
   }
 
   Result<void> both_ways() {

@@ -87,6 +87,9 @@ Reward provisional_reward(const RewardFacts& facts) {
   if (facts.seeds_replayed) {
     return none(reward, "the seeds were replayed (--seed), so the candidate may have known its inputs");
   }
+  if (facts.policy_off) {
+    return none(reward, "the rules were not enforced (--policy none), so torch may have done the work");
+  }
   if (const TaskFinding* finding = disqualifying(facts.task_findings); finding != nullptr) {
     return none(reward, fmt::format("the task is {}: {}", finding->kind, finding->message));
   }

@@ -74,6 +74,7 @@ class Writer {
         {"reward", reward()},
         {"task", task()},
         {"candidate", candidate()},
+        {"policy", v.policy ? policy(*v.policy) : missing("/policy", stage_reason())},
         {"build", v.build ? build(*v.build) : missing("/build", stage_reason())},
         {"correctness", v.correctness ? correctness(*v.correctness) : missing("/correctness", stage_reason())},
         {"speed", v.speed ? speed(*v.speed) : missing("/speed", stage_reason())},
@@ -155,6 +156,27 @@ class Writer {
             {"spill_loads", k.spill_loads},
             {"stack_frame", k.stack_frame},
             {"shared_memory", k.shared_memory}};
+  }
+
+  /// A candidate that breaks rules everywhere: the first ones say enough.
+  static constexpr std::size_t most_findings = 100;
+
+  static json policy(const PolicyReport& p) {
+    json findings = json::array();
+    for (const PolicyFinding& f : p.findings) {
+      if (findings.size() == most_findings) break;
+      findings.push_back({{"rule", text(f.rule)},
+                          {"file", f.file.empty() ? json(nullptr) : json(text(f.file))},
+                          {"line", f.line > 0 ? json(f.line) : json(nullptr)},
+                          {"column", f.column > 0 ? json(f.column) : json(nullptr)},
+                          {"symbol", f.symbol.empty() ? json(nullptr) : json(text(f.symbol))},
+                          {"message", text(f.message)},
+                          {"reached", text(f.reached)},
+                          {"source", text(f.source)},
+                          {"hint", text(f.hint)}});
+    }
+    return {
+        {"enforced", p.enforced}, {"left_out", p.findings.size() - findings.size()}, {"findings", std::move(findings)}};
   }
 
   json build(const BuildReport& b) {

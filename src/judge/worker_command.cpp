@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sched.h>
 
+#include "judge/interpreter_places.hpp"
 #include "util/environment.hpp"
 
 namespace cuda_agent::judge {
@@ -31,50 +32,6 @@ int threads_for_models(int wanted) {
   int const processors = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
   return std::clamp(processors - 1, 1, most);
 }
-
-bool has_space(const fs::path& path) { return path.string().find_first_of(" \t\n") != std::string::npos; }
-
-/// Where the interpreter's folders are in the sandbox: where they are outside, except for those with a space in their
-/// name, which Inductor cannot pass to a compiler.
-class InterpreterPlaces {
- public:
-  explicit InterpreterPlaces(const build::Interpreter& interpreter) {
-    add(interpreter.base_prefix);
-    add(interpreter.prefix);
-    add(interpreter.torch_dir);
-    for (fs::path const& path : interpreter.library_dirs) add(path);
-    for (fs::path const& path : interpreter.search_path) {
-      if (path.is_absolute()) add(path);
-    }
-  }
-
-  /// Read-only. What is moved is also where it was: pyvenv.cfg and the like name it.
-  void bind(exec::SandboxPlan& plan) const {
-    for (auto const& [outside, inside] : m_places) {
-      plan.binds.push_back({outside, {}, false, true});
-      if (inside != outside) plan.binds.push_back({outside, inside, false, true});
-    }
-  }
-
-  fs::path inside(const fs::path& path) const {
-    for (auto const& [outside, inside] : m_places) {
-      auto const rest = path.lexically_relative(outside);
-      if (outside != inside && !rest.empty() && *rest.begin() != "..") return (inside / rest).lexically_normal();
-    }
-    return path;
-  }
-
- private:
-  void add(const fs::path& path) {
-    if (path.empty() || path == "/") return;
-    fs::path place = inside(path);
-    if (place != path) return;  // lies in one that is there
-    if (has_space(path)) place = fs::path("/interpreter") / std::to_string(m_places.size());
-    m_places.emplace_back(path, place);
-  }
-
-  std::vector<std::pair<fs::path, fs::path>> m_places;  ///< outside, inside
-};
 
 std::map<std::string, std::string> environment(const WorkerSetup& setup, const fs::path& cache_inside) {
   std::map<std::string, std::string> env = {

@@ -10,8 +10,8 @@ namespace cuda_agent::policy {
 
 namespace {
 
-constexpr const char* why = "runs when the extension is loaded, before the judge has called anything";
-constexpr const char* instead =
+constexpr const char* why_constructors = "runs when the extension is loaded, before the judge has called anything";
+constexpr const char* instead_of_constructors =
     "Call it from the bound function on its first call (a static local variable does that once).";
 
 bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
@@ -51,7 +51,7 @@ void look_at(const ObjectFile& object, const ObjectRules& rules, const util::Elf
     for (auto const& name : names) compilers_own = compilers_own || matches(rules.constructors, name);
     if (compilers_own) continue;
     report(findings, "constructor", names.empty() ? "code without a name" : demangled(names.front()), {object.source},
-           "asks for", why, instead);
+           "asks for", why_constructors, instead_of_constructors);
   }
 }
 
@@ -61,8 +61,8 @@ void find_constructors(const ObjectInput& input, const ObjectRules& rules, std::
   for (auto const& object : input.objects()) {
     for (auto const& section : object.sections) {
       if (is_old_start_up(section.name) && section.size > 0 && section.type != SHT_RELA) {
-        report(findings, "constructor", fmt::format("a section {}", section.name), {object.source}, "has", why,
-               instead);
+        report(findings, "constructor", fmt::format("a section {}", section.name), {object.source}, "has",
+               why_constructors, instead_of_constructors);
       }
       if (section.type != SHT_RELA || section.info >= object.sections.size()) continue;
       if (starts_with(object.sections[section.info].name, ".init_array")) look_at(object, rules, section, findings);

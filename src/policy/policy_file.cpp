@@ -52,7 +52,12 @@ Result<json> read_policy_file(const std::filesystem::path& path) {
 
 std::vector<Rule> rules_of(const json& policy) {
   std::vector<Rule> rules;
-  for (auto const& rule : policy.at("rules")) rules.push_back(rule_from_json(rule));
+  for (char const* const part : {"rules", "object_rules"}) {
+    for (auto const& rule : policy.at(part)) {
+      rules.push_back(rule_from_json(rule));
+      rules.back().of_objects = std::string_view(part) == "object_rules";
+    }
+  }
   return rules;
 }
 

@@ -59,10 +59,12 @@ std::string place(const ElementDifference& difference) {
   return fmt::format("{}[{}]", safe(difference.output), util::join(index, ", "));
 }
 
-std::string place(const Diagnostic& diagnostic) {
-  auto text = safe(diagnostic.file);
-  if (diagnostic.line > 0) text += fmt::format(":{}", diagnostic.line);
-  if (diagnostic.line > 0 && diagnostic.column > 0) text += fmt::format(":{}", diagnostic.column);
+/// file:line:column, as far as it is known; a Diagnostic or a PolicyFinding.
+template <typename Message>
+std::string place_in_source(const Message& message) {
+  auto text = safe(message.file);
+  if (message.line > 0) text += fmt::format(":{}", message.line);
+  if (message.line > 0 && message.column > 0) text += fmt::format(":{}", message.column);
   return text;
 }
 
@@ -75,6 +77,7 @@ class TextReport {
 
   std::string write() {
     headline();
+    if (m_verdict.policy) policy(*m_verdict.policy);
     if (m_verdict.build) build(*m_verdict.build);
     if (m_verdict.correctness) check(*m_verdict.correctness);
     if (m_verdict.speed) speed(*m_verdict.speed);
@@ -113,6 +116,23 @@ class TextReport {
     }
     m_out += "\n";
     if (!m_verdict.message.empty()) m_out += fmt::format("  {}\n", coloured(Colour::strong, safe(m_verdict.message)));
+  }
+
+  void policy(const PolicyReport& policy) {
+    std::size_t const most = m_style.verbose ? policy.findings.size() : 8;
+    std::size_t shown = 0;
+    for (auto const& finding : policy.findings) {
+      if (shown++ == most) break;
+      auto const where = place_in_source(finding);
+      line("policy",
+           fmt::format("{}{} [{}]", where.empty() ? "" : where + ": ", safe(finding.message), safe(finding.rule)),
+           Colour::bad);
+      if (!finding.source.empty()) line("policy", "  " + safe(finding.source));
+      if (!finding.reached.empty()) line("policy", "  reached by " + safe(finding.reached), Colour::faint);
+    }
+    if (policy.findings.size() > most) {
+      line("policy", fmt::format("and {} more: -v shows them", policy.findings.size() - most));
+    }
   }
 
   void build(const BuildReport& build) {
@@ -170,7 +190,7 @@ class TextReport {
 
   void diagnostic(const Diagnostic& diagnostic) {
     auto const label = is_error(diagnostic) ? "error" : diagnostic.severity;
-    auto const where = place(diagnostic);
+    auto const where = place_in_source(diagnostic);
     line(safe(label), fmt::format("{}{}{}", where, where.empty() ? "" : ": ", safe(diagnostic.message)),
          is_error(diagnostic) ? Colour::bad : Colour::warn);
     source(diagnostic);

@@ -169,7 +169,7 @@ class Base:
         if request.get("rng") is not None:
             seed_everything(request["rng"])
         with torch.no_grad():
-            text = self.worker.call(model, arguments, *room, request["launches"], request["written"])
+            text = self.worker.call(model, arguments, *room, request["launches"], request["written"], request["stored"])
         return {"result": json.loads(text)}
 
     def _warm(self, model, slots, room):

@@ -98,9 +98,6 @@ class CudaCalls final : public GpuCalls {
     char* waiting = nullptr;  // where the last result goes, after the first answer
     try {
       m_gate.nothing(extra.launches);
-      if (extra.written) {
-        write(null_output);
-      }
       for (std::size_t k = 0; k < calls && fits; ++k) {
         if (!null) {
           auto value = pybind11::reinterpret_steal<pybind11::object>(PyObject_Call(model, arguments[k], nullptr));
@@ -108,6 +105,12 @@ class CudaCalls final : public GpuCalls {
             throw pybind11::error_already_set();
           }
           results[k] = capture(value.ptr());
+        }
+        if (null && extra.written) {
+          write(null_output);
+        }
+        if (null && !extra.stored) {
+          continue;
         }
         Node const& result = null ? null_output : results[k];
         std::uint64_t const bytes = bytes_needed(result);

@@ -18,7 +18,8 @@ namespace worker {
 /// What an empty call is to do.
 struct NullWork {
   int launches = 0;      ///< kernels that do nothing
-  bool written = false;  ///< the null output is written anew
+  bool written = false;  ///< the null output is written anew for each call
+  bool stored = true;    ///< false: it is not stored
 };
 
 class GpuCalls {

@@ -63,10 +63,10 @@ class Worker {
   }
 
   std::string call(const py::object& model, const std::vector<py::tuple>& arguments, int arena, std::uint64_t at,
-                   std::uint64_t room, int launches, bool written) {
+                   std::uint64_t room, int launches, bool written, bool stored) {
     if (m_gpu) {
       return m_gpu->timed_call(m_link, m_arenas, model.ptr(), pointers(arguments), worker::OutputRoom{arena, at, room},
-                               m_null, worker::NullWork{launches, written});
+                               m_null, worker::NullWork{launches, written, stored});
     }
     return worker::timed_call(m_link, m_arenas, model.ptr(), pointers(arguments), worker::OutputRoom{arena, at, room},
                               m_null);
@@ -121,8 +121,9 @@ PYBIND11_MODULE(_cuda_agent, m) {
       .def("warm", &Worker::warm, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
            py::arg("room"), "The calls and stores of `call`, without a clock.")
       .def("call", &Worker::call, py::arg("model"), py::arg("arguments"), py::arg("arena"), py::arg("at"),
-           py::arg("room"), py::arg("launches"), py::arg("written"),
-           "One timed call; on a GPU with so many kernels that do nothing before it, the null output written anew.");
+           py::arg("room"), py::arg("launches"), py::arg("written"), py::arg("stored"),
+           "One timed call; on a GPU with so many kernels that do nothing before it, the null output written anew"
+           " for each, or not stored.");
   m.def(
       "tensor_over",
       [](const at::Tensor& bytes, const py::object& dtype, std::int64_t offset, const std::vector<std::int64_t>& shape,

@@ -222,7 +222,7 @@ std::string candidate_hash(const std::map<std::string, std::string>& manifest) {
 
 }  // namespace
 
-Result<Snapshot> take_snapshot(const Workspace& workspace, const fs::path& into, SnapshotNeeds needs,
+Result<Snapshot> take_snapshot(const Workspace& workspace, const fs::path& into, const SnapshotNeeds& needs,
                                const SnapshotLimits& limits) {
   util::Fd const root(::open(workspace.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return host_failure("read", workspace.root.string(), errno);

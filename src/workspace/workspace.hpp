@@ -53,8 +53,8 @@ struct SnapshotLimits {
 /// remove them with `remove_tree`.
 /// Errors: task_error (no model.py), compile_error (no model_new.py, no kernels/), policy_violation (a link, a special
 /// file, a limit, an unprintable name), environment_error (cannot read or write).
-Result<Snapshot> take_snapshot(const Workspace& workspace, const std::filesystem::path& into, SnapshotNeeds needs,
-                               const SnapshotLimits& limits = {});
+Result<Snapshot> take_snapshot(const Workspace& workspace, const std::filesystem::path& into,
+                               const SnapshotNeeds& needs, const SnapshotLimits& limits = {});
 
 /// Removes a file or a folder with everything in it, read-only folders included; links are removed, not followed.
 /// Nothing to remove is no error.

@@ -83,6 +83,10 @@ def cuda_agent(*arguments, cwd=None, env=None, timeout=300, **options):
     return finish(start(*arguments, cwd=cwd, env=env, **options), started, timeout)
 
 
+# For candidates that break rules on purpose, or leave the work to torch, where something else is tested.
+NO_POLICY = ("--policy", "none")
+
+
 def judged(command, workspace, *arguments, **options):
     """`cuda-agent COMMAND WORKSPACE --device cpu --json ARGUMENTS`."""
     return cuda_agent(command, workspace, "--device", "cpu", "--json", *arguments, **options)

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from harness import (
+    NO_POLICY,
     NOTHING_BINDING,
     TEMPLATE_BOMB,
     TINY_KERNEL,
@@ -135,7 +136,7 @@ def test_forward_that_raises_on_its_third_call_only(workspace):
 def test_output_that_is_no_utf8(workspace):
     """Case 7: the answer is right, and --json stays one valid UTF-8 object."""
     (workspace / "model_new.py").write_text("import os\nos.write(1, b'\\x80' * 70000)\n" + tiny_mode(7))
-    verdict = expect(judged("verify", workspace), 0, "pass", fault="none")
+    verdict = expect(judged("verify", workspace, *NO_POLICY), 0, "pass", fault="none")
     assert "\\xff\\xfe\\x00" in verdict["candidate"]["output"]
     assert "\\x80\\x80" in verdict["candidate"]["output"]
 
@@ -170,7 +171,7 @@ def test_large_output_is_compared_to_its_end(workspace, mode, code):
 
 
 def test_pytorch_in_place_of_a_build_that_fails(workspace):
-    """Case 14: what ran is judged, and no own kernel is claimed."""
+    """Case 14: refused by the rules; without them what ran is judged, no own kernel is claimed, no reward given."""
     text = """
 import subprocess
 try:
@@ -179,7 +180,13 @@ except Exception as error:
     print("swallowed:", type(error).__name__)
 """
     (workspace / "model_new.py").write_text(text + tiny_candidate("torch.relu(x) * self.scale * self.weight"))
-    verdict = expect(judged("verify", workspace), 0, "pass", fault="none")
+    refused = expect(judged("run", workspace), 4, "policy_violation", r"model_new\.py:\d+: ")
+    rules = {finding["rule"] for finding in refused["policy"]["findings"]}
+    assert {"torch-compute", "no-own-kernel"} <= rules, rules
+    assert refused["reward"]["value"] == -1
+    verdict = expect(judged("run", workspace, *NO_POLICY, "--baseline", "eager"), 0, "pass", fault="none")
+    assert verdict["reward"]["value"] is None
+    assert "--policy none" in verdict["reward"]["reason"]
     assert "swallowed:" in verdict["candidate"]["output"]
     assert verdict["witness"] is None
     assert "/witness" in verdict["not_measured"]

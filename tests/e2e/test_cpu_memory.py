@@ -1,6 +1,6 @@
 """Memory of CPU tensors in a worker: freed blocks are used again, so that no timed call pays for new pages."""
 
-from harness import judged, reference_as_candidate
+from harness import NO_POLICY, judged, reference_as_candidate
 
 MODEL = """import resource
 
@@ -37,7 +37,7 @@ def test_results_lie_on_memory_that_was_used_before(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     workspace = reference_as_candidate(tmp_path / "model.py", tmp_path / "workspace")
     (workspace / "model_new.py").write_text(MODEL + COUNTING)
-    answer = judged("verify", workspace, "--trials", "8")
+    answer = judged("verify", workspace, *NO_POLICY, "--trials", "8")
     assert answer.code == 0, str(answer)
     lines = answer.verdict["candidate"]["output"].splitlines()
     faults = [int(line.split()[1]) for line in lines if line.startswith("faults ")]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import harness
-from harness import TINY_FORWARD, judged, nothing_left, passes, tiny_candidate, tiny_mode
+from harness import NO_POLICY, TINY_FORWARD, judged, nothing_left, passes, tiny_candidate, tiny_mode
 
 RIGHT = tiny_candidate()
 LIMITS = ("--call-timeout", "2")
@@ -22,7 +22,7 @@ def workspace(tmp_path_factory):
 def verdict_of(workspace, model_new, *arguments, command="verify", trials="1"):
     """The verdict on a candidate, after which nothing may be left."""
     (workspace / "model_new.py").write_text(model_new)
-    answer = judged(command, workspace, "--trials", trials, *arguments)
+    answer = judged(command, workspace, *NO_POLICY, "--trials", trials, *arguments)
     verdict = answer.verdict
     assert verdict["exit_code"] == answer.code, str(answer)
     nothing_left(workspace)
@@ -204,7 +204,7 @@ def test_what_it_printed_before_a_crash_is_shown(workspace):
 def test_terminal_escapes(workspace):
     (workspace / "model_new.py").write_text(tiny_mode(6))
     for arguments in (("--json",), ("-v",)):
-        answer = harness.cuda_agent("verify", workspace, "--device", "cpu", "--trials", "1", *arguments)
+        answer = harness.cuda_agent("verify", workspace, "--device", "cpu", "--trials", "1", *NO_POLICY, *arguments)
         assert answer.code == 0, str(answer)
         assert "\x1b" not in answer.out + answer.err
         assert "\x07" not in answer.out + answer.err
@@ -213,7 +213,7 @@ def test_terminal_escapes(workspace):
 
 def test_terminal_escapes_in_an_exception(workspace):
     (workspace / "model_new.py").write_text("raise RuntimeError('\\x1b[2Jowned\\x07')\n" + RIGHT)
-    answer = harness.cuda_agent("verify", workspace, "--device", "cpu")
+    answer = harness.cuda_agent("verify", workspace, "--device", "cpu", *NO_POLICY)
     assert answer.code == 6, str(answer)
     assert "model_new.py:1" in answer.out
     assert "\\x1b[2Jowned" in answer.out

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import expect, judged, tiny_workspace
+from harness import NO_POLICY, expect, judged, tiny_workspace
 
 # Each in forward, where a candidate could do it on every call.
 ATTEMPTS = {
@@ -19,7 +19,7 @@ def test_a_candidate_starts_no_process(attempt, tmp_path):
     at = text.index("def forward")
     line_end = text.index("\n", at) + 1
     model.write_text(text[:line_end] + f"        {ATTEMPTS[attempt]}\n" + text[line_end:])
-    verdict = expect(judged("verify", workspace), 6, "crash", "PermissionError")
+    verdict = expect(judged("verify", workspace, *NO_POLICY), 6, "crash", "PermissionError")
     assert in_force(verdict, "system-call filter")
 
 

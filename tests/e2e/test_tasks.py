@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import TASKS, judged, reference_as_candidate
+from harness import NO_POLICY, TASKS, judged, reference_as_candidate
 
 NAMES = sorted(path.parent.name for path in TASKS.glob("*/model.py"))
 
@@ -14,6 +14,6 @@ def test_there_are_thirty():
 @pytest.mark.parametrize("name", NAMES)
 def test_reference_is_correct_as_candidate(name, tmp_path):
     workspace = reference_as_candidate(TASKS / name / "model.py", tmp_path / name)
-    answer = judged("verify", workspace)
+    answer = judged("verify", workspace, *NO_POLICY)
     assert answer.code == 0, str(answer)
     assert answer.verdict["correctness"]["passed"] == 5

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpu_harness import judged, times
-from harness import reference_as_candidate
+from harness import NO_POLICY, reference_as_candidate
 
 TASK = """import torch
 import torch.nn as nn
@@ -52,7 +52,7 @@ def by_events(task, calls):
 def test_agrees_with_events(name, n, repeats, tmp_path, table):
     task = TASK.format(operation=OPERATIONS[name], n=n, repeats=repeats)
     (tmp_path / "model.py").write_text(task)
-    answer = judged("run", reference_as_candidate(tmp_path / "model.py", tmp_path / "workspace"), "--baseline", "eager")
+    answer = judged("run", reference_as_candidate(tmp_path / "model.py", tmp_path / "workspace"), *NO_POLICY, "--baseline", "eager")
     assert answer.code == 0, str(answer)
     speed = answer.verdict["speed"]
     inside = by_events(tmp_path / "model.py", speed["calls_per_round"])

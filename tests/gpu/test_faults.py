@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from harness import NO_POLICY
+
 from gpu_harness import gpu_lock, judged, memory_in_use, relu_workspace
 
 # Ten for a release: CUDA_AGENT_GPU_ROUNDS=10.
@@ -63,7 +65,7 @@ def memory_is_back(empty):
 @pytest.mark.parametrize("kind", FAULTS)
 def test_fault_ends_in_its_verdict_and_the_next_ask_is_right(kind, turn, tmp_path, table, empty):
     body, change, outcome, code = FAULTS[kind]
-    answer = judged("verify", edited(relu_workspace(tmp_path / "bad", body), change), "--call-timeout", "4")
+    answer = judged("verify", edited(relu_workspace(tmp_path / "bad", body), change), *NO_POLICY, "--call-timeout", "4")
     table(f"fault: {kind} {turn}", code=answer.code, seconds=answer.seconds, message=answer.verdict["message"][:100])
     assert (answer.code, answer.verdict["outcome"], answer.verdict["fault"]) == (code, outcome, "candidate"), str(answer)
     honest(tmp_path / "good")
@@ -75,7 +77,7 @@ def test_who_takes_all_the_memory_is_to_blame(turn, tmp_path, table, empty):
     hoard = in_launcher("static void* all = [] { size_t left, whole; cudaMemGetInfo(&left, &whole); void* p = nullptr; cudaMalloc(&p, left - (64 << 20)); return p; }(); (void)all;")
     # More than what is left: the task's own model has to ask for memory beside the candidate.
     workspace = edited(relu_workspace(tmp_path / "bad", elements=1 << 26), hoard)
-    answer = judged("run", workspace, "--baseline", "compiled", "--call-timeout", "20")
+    answer = judged("run", workspace, *NO_POLICY, "--baseline", "compiled", "--call-timeout", "20")
     table(f"fault: hoards {turn}", code=answer.code, seconds=answer.seconds, message=answer.verdict["message"][:140])
     assert answer.verdict["fault"] in ("candidate", None), str(answer)
     assert answer.code in (0, 6), str(answer)
@@ -94,7 +96,7 @@ def test_default_stream_kernel_is_timed_whole(stream, tmp_path, table):
 
 def test_kernel_on_another_stream_does_not_pass(tmp_path):
     workspace = edited(relu_workspace(tmp_path / "stray", SPIN, "stray()"), lambda text: text.replace('extern "C"', STRAY + 'extern "C"'))
-    answer = judged("run", workspace, "--baseline", "eager")
+    answer = judged("run", workspace, *NO_POLICY, "--baseline", "eager")
     assert answer.code in (4, 6), str(answer)
 
 
@@ -110,7 +112,7 @@ def test_a_sealed_worker_starts_no_process_and_opens_no_gpu(tmp_path):
         1,
     )
     binding.write_text(text)
-    answer = judged("verify", workspace)
+    answer = judged("verify", workspace, *NO_POLICY)
     assert answer.code == 0, str(answer)
     in_force = {one["name"]: one["in_force"] for one in answer.verdict["protections"]}
     assert in_force["system-call filter"] and in_force["device nodes"], answer.verdict["protections"]
@@ -121,6 +123,6 @@ def test_no_thread_is_started_while_arms_are_timed(tmp_path):
     binding = workspace / "kernels" / "relu_binding.cpp"
     text = binding.read_text().replace('#include "../binding_registry.h"', '#include "../binding_registry.h"\n#include <thread>')
     binding.write_text(text.replace("  torch::Tensor out", "  std::thread([] {}).join();\n  torch::Tensor out", 1))
-    assert judged("verify", workspace).code == 0
-    answer = judged("run", workspace, "--baseline", "eager")
+    assert judged("verify", workspace, *NO_POLICY).code == 0
+    answer = judged("run", workspace, *NO_POLICY, "--baseline", "eager")
     assert (answer.code, answer.verdict["fault"]) == (6, "candidate"), str(answer)

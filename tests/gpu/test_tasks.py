@@ -5,7 +5,7 @@ import os
 import pytest
 
 from gpu_harness import judged, times
-from harness import TASKS, reference_as_candidate
+from harness import NO_POLICY, TASKS, reference_as_candidate
 
 # The sizes that the tasks are published with, not those for two processor cores.
 SIZES = "PUBLISHED = "
@@ -24,7 +24,7 @@ def test_reference_is_correct_and_as_fast_as_itself(name, restart, tmp_path, tab
     lines = (TASKS / name / "model.py").read_text().splitlines(keepends=True)
     task.write_text("".join(SIZES + "True\n" if line.startswith(SIZES) else line for line in lines))
     workspace = reference_as_candidate(task, tmp_path / name)
-    answer = judged("run", workspace, "--baseline", "eager")
+    answer = judged("run", workspace, *NO_POLICY, "--baseline", "eager")
     verdict = answer.verdict
     row = {"code": answer.code, "seconds": answer.seconds, "under_lock": sum(verdict["timings"].get(stage, 0) for stage in LOCKED)}
     if verdict.get("speed"):

@@ -140,7 +140,7 @@ class CudaBackend final : public Backend {
   }
 
   Result<bool> equal(const Span& a, const Span& b) override {
-    constexpr const char* comparing = "comparing inputs";
+    constexpr const char* comparing_inputs = "comparing inputs";
     auto const left = address_of(a);
     auto const right = address_of(b);
     if (!left) return fail(left.error());
@@ -148,14 +148,15 @@ class CudaBackend final : public Backend {
     if (a.bytes != b.bytes) return false;
     if (a.bytes == 0) return true;
     auto* const differ = static_cast<int*>(m_gpu->report());
-    auto done = checked(cudaMemsetAsync(differ, 0, sizeof *differ, m_gpu->stream()), comparing);
-    if (done) done = checked(kernels::find_difference(*left, *right, a.bytes, differ, m_gpu->stream()), comparing);
+    auto done = checked(cudaMemsetAsync(differ, 0, sizeof *differ, m_gpu->stream()), comparing_inputs);
+    if (done)
+      done = checked(kernels::find_difference(*left, *right, a.bytes, differ, m_gpu->stream()), comparing_inputs);
     auto* const answer = reinterpret_cast<int*>(m_gpu->pinned());
     if (done) {
-      done =
-          checked(cudaMemcpyAsync(answer, differ, sizeof *differ, cudaMemcpyDeviceToHost, m_gpu->stream()), comparing);
+      done = checked(cudaMemcpyAsync(answer, differ, sizeof *differ, cudaMemcpyDeviceToHost, m_gpu->stream()),
+                     comparing_inputs);
     }
-    if (done) done = m_gpu->synchronize(comparing);
+    if (done) done = m_gpu->synchronize(comparing_inputs);
     if (!done) return fail(done.error());
     return *answer == 0;
   }

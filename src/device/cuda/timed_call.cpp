@@ -143,6 +143,7 @@ class GpuCall {
   Result<void> poison_and_flush() {
     auto const output = address_of(m_call.output);
     if (!output) return fail(output.error());
+    if (m_call.output.bytes == 0) return m_gpu.flush_cache(m_random());
     auto const status = kernels::fill_with_noise(*output, m_call.output.bytes, m_call.poison, m_gpu.stream());
     if (auto filled = checked(status, preparing); !filled) return filled;
     return m_gpu.flush_cache(m_random());
@@ -313,6 +314,7 @@ class GpuCall {
       if (!reply) return fail(reply.error());
       m_result.reply = std::move(*reply);
     }
+    if (m_call.output.bytes == 0) return {};
     auto const output = address_of(m_call.output);
     auto const kept = address_of(m_call.kept);
     if (!output) return fail(output.error());

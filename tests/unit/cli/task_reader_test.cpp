@@ -52,7 +52,7 @@ def get_init_inputs():
     return [3]
 )";
 
-testing::AssertionResult has(const std::string& text, const std::string& part) {
+testing::AssertionResult text_has(const std::string& text, const std::string& part) {
   if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
   return testing::AssertionFailure() << "'" << part << "' is not in:\n" << text;
 }
@@ -60,22 +60,22 @@ testing::AssertionResult has(const std::string& text, const std::string& part) {
 TEST_F(TaskReader, KeepsTheConstructorAndWhatItNeeds) {
   auto const text = read(k_task);
   ASSERT_TRUE(text) << text.error().message << text.error().detail;
-  EXPECT_TRUE(
-      has(*text, "class ModelNew(nn.Module):\n    def __init__(self, n):\n        super(ModelNew, self).__init__()"));
-  EXPECT_TRUE(has(*text, "class Block(nn.Module):"));
-  EXPECT_TRUE(has(*text, "WIDTH = 4"));
-  EXPECT_TRUE(has(*text, "import math\n"));
-  EXPECT_TRUE(has(*text, "import cuda_extension\n"));
-  for (auto const* const part : {"UNUSED", "json", "get_inputs", "class Model("}) EXPECT_FALSE(has(*text, part));
+  EXPECT_TRUE(text_has(
+      *text, "class ModelNew(nn.Module):\n    def __init__(self, n):\n        super(ModelNew, self).__init__()"));
+  EXPECT_TRUE(text_has(*text, "class Block(nn.Module):"));
+  EXPECT_TRUE(text_has(*text, "WIDTH = 4"));
+  EXPECT_TRUE(text_has(*text, "import math\n"));
+  EXPECT_TRUE(text_has(*text, "import cuda_extension\n"));
+  for (auto const* const part : {"UNUSED", "json", "get_inputs", "class Model("}) EXPECT_FALSE(text_has(*text, part));
 }
 
 TEST_F(TaskReader, SaysWhereToBegin) {
   auto const text = read(k_task);
   ASSERT_TRUE(text) << text.error().message;
-  EXPECT_TRUE(has(*text, "def forward(self, x, y=2):\n"));
-  EXPECT_TRUE(has(*text, "#     return self.block(x) * y\n"));
-  EXPECT_TRUE(has(*text, "cuda_extension.relu_forward(x)"));
-  EXPECT_TRUE(has(*text, "raise NotImplementedError("));
+  EXPECT_TRUE(text_has(*text, "def forward(self, x, y=2):\n"));
+  EXPECT_TRUE(text_has(*text, "#     return self.block(x) * y\n"));
+  EXPECT_TRUE(text_has(*text, "cuda_extension.relu_forward(x)"));
+  EXPECT_TRUE(text_has(*text, "raise NotImplementedError("));
 }
 
 TEST_F(TaskReader, NeverRunsTheTask) {
@@ -95,7 +95,7 @@ TEST_F(TaskReader, BlamesTheTaskForWhatIsMissing) {
     auto const text = read(task);
     ASSERT_FALSE(text);
     EXPECT_EQ(text.error().outcome, Outcome::task_error);
-    EXPECT_TRUE(has(text.error().message, why));
+    EXPECT_TRUE(text_has(text.error().message, why));
   }
 }
 
@@ -103,7 +103,7 @@ TEST(AnyPython, NamesWhatIsNoInterpreter) {
   auto const python = any_python("/no/such/python");
   ASSERT_FALSE(python);
   EXPECT_EQ(python.error().outcome, Outcome::environment_error);
-  EXPECT_TRUE(has(python.error().message, "/no/such/python"));
+  EXPECT_TRUE(text_has(python.error().message, "/no/such/python"));
 }
 
 }  // namespace cuda_agent::cli

@@ -129,8 +129,7 @@ std::vector<ObjectFinding> findings_in(const Files& files, build::Target target,
   ObjectCheck check;
   check.extension = linked.file;
   for (auto const& [source, stored] : objects.stored) check.objects.emplace_back(source, stored.file);
-  check.folders = python.library_dirs;
-  for (const char* name : {"lib64", "lib"}) check.folders.push_back(tools.cuda_home / name);
+  check.folders = build::library_folders(tools, python);
   return need(check_objects(check));
 }
 

@@ -1,5 +1,8 @@
 #include "policy/policy_file.hpp"
 
+#include <set>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "util/files.hpp"
@@ -27,6 +30,27 @@ TEST(PolicyFile, OurOwnCanBeReadAndEveryRuleIsExplained) {
     EXPECT_FALSE(rule.why.empty()) << rule.name;
     EXPECT_FALSE(rule.instead.empty()) << rule.name;
   }
+}
+
+/// Every value of a key "rule", however deep.
+void collect_rules(const nlohmann::json& from, std::set<std::string>& names) {
+  if (from.is_object() && from.contains("rule")) names.insert(from.at("rule").get<std::string>());
+  if (!from.is_structured()) return;
+  for (auto const& part : from) collect_rules(part, names);
+}
+
+TEST(PolicyFile, ExplainsWhateverIsFoundInObjects) {
+  auto const policy = read_policy_file(POLICY_TEST_CONFIG);
+  ASSERT_TRUE(policy) << policy.error().message;
+  auto const text = util::read_file(POLICY_TEST_OBJECTS, std::size_t{1} << 20);
+  ASSERT_TRUE(text) << text.error().message;
+  // Those that no list has but the code.
+  std::set<std::string> names = {"constructor", "executable-stack", "export",          "ifunc",        "interposition",
+                                 "load-order",  "system-call",      "text-relocation", "writable-code"};
+  collect_rules(nlohmann::json::parse(*text), names);
+  EXPECT_GT(names.size(), 30U);
+  auto const rules = rules_of(*policy);
+  for (auto const& name : names) EXPECT_TRUE(find_rule(rules, name)) << name;
 }
 
 TEST(PolicyFile, SaysWhatIsWrongWithABrokenOne) {

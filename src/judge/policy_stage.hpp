@@ -1,0 +1,28 @@
+// Design section 6 in an ask: the rules on model_new.py and the allow-list over what was built.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "build/extension.hpp"
+#include "build/toolchain.hpp"
+#include "cuda_agent/error.hpp"
+#include "cuda_agent/verdict.hpp"
+#include "util/deadline.hpp"
+
+namespace cuda_agent::judge {
+
+/// What the rules find in model_new.py of a snapshot; nothing where it has none. The file is read in a sandbox, in a
+/// process of its own, and never run. `policy` is the folder with policy.json and rules/.
+/// Errors: environment_error (no interpreter for the rules), timeout, interrupted.
+Result<std::vector<PolicyFinding>> check_model_new(const std::filesystem::path& snapshot,
+                                                   const build::Interpreter& interpreter,
+                                                   const std::filesystem::path& policy, util::Deadline deadline);
+
+/// What the allow-list refuses in a built extension. Errors: environment_error (a file cannot be read).
+Result<std::vector<PolicyFinding>> check_built(const build::ExtensionResult& built);
+
+/// The verdict of a candidate that breaks rules; `findings` is not empty.
+Error policy_violation(const std::vector<PolicyFinding>& findings);
+
+}  // namespace cuda_agent::judge
