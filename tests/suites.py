@@ -40,6 +40,8 @@ LITTER = "cuda-agent-exploit"
 # A judge that is being rebuilt, or a machine that is short of something: asked again.
 RETRIED = (1, 3)
 RETRIES = 3
+# On a machine that is busy one ratio says little: so many asks until a gap is said to be closed.
+GAP_ASKS = 5
 NAIVE_SECONDS = 180
 
 
@@ -295,6 +297,7 @@ def judge(case, workspace, options, result):
         result.wrong.append(words)
     else:
         check_expectation(case, result)
+        check_gain(case, result, lambda: ask_ratio(case, workspace, options))
     if left := left_running():
         result.wrong.append(f"left running: {', '.join(left)}")
     if not lock_is_free(workspace):
@@ -358,15 +361,36 @@ def check_expectation(case, result):
         result.wrong.append(f"the message does not match {expect['message']!r}: {result.message}")
     if not case.gap and "reward" in expect and result.reward != expect["reward"]:
         result.wrong.append(f"reward {result.reward}, expected {expect['reward']}")
-    # Where an exploit is bound and not refused, it must gain nothing.
-    most = expect.get("most_speedup")
-    if most is None:
+
+
+def check_gain(case, result, ask_again):
+    """Where an exploit is bound and not refused, it must gain nothing. ask_again: one more ratio of it."""
+    most = case.facts["expect"].get("most_speedup")
+    if most is None or result.outcome != "pass":
         return
-    estimate = result.ratio[1] if result.ratio else float("inf")
-    if not case.gap and estimate > most:
-        result.wrong.append(f"{estimate:.2f}x eager, expected {most} at most")
-    if case.gap and estimate <= most:
-        result.wrong.append(f"{estimate:.2f}x eager: it gains nothing now, so take the mark away ({case.gap})")
+    estimates = [result.ratio[1] if result.ratio else float("inf")]
+    if case.gap:
+        while max(estimates) <= most and len(estimates) < GAP_ASKS:
+            estimates.append(ask_again())
+        if max(estimates) <= most:
+            result.wrong.append(f"{max(estimates):.2f}x eager at most: it gains nothing now, so take the mark away ({case.gap})")
+        return
+    if estimates[0] <= most:
+        return
+    # Certainly faster, or so in two asks of three.
+    if result.ratio and result.ratio[0] <= most:
+        estimates += [ask_again(), ask_again()]
+    if sorted(estimates)[len(estimates) // 2] > most:
+        said = ", ".join(f"{one:.2f}" for one in estimates)
+        result.wrong.append(f"{said}x eager, expected {most} at most")
+
+
+def ask_ratio(case, workspace, options):
+    """The ratio to eager of one more ask; infinite where there is none."""
+    again = Result(case.name, "")
+    _, out, err, _ = ask(command_of(case, workspace, options), options)
+    note_verdict(again, out, err)
+    return again.ratio[1] if again.ratio else float("inf")
 
 
 # --- the naive judge --------------------------------------------------------------------------------------------------
@@ -519,9 +543,10 @@ def line_of(result, case):
     state = "skipped" if result.skipped and not result.wrong else "WRONG" if result.wrong else "gap" if case.gap else "ok"
     got = f"{result.outcome} ({result.exit_code})" if result.outcome else "-"
     layer = case.facts.get("caught_by", "-")
+    asked = f" | policy, {result.policy_seconds:.1f} s: {', '.join(result.policy) or 'nothing'}" if result.policy_seconds else ""
     return (
         f"{state:8}{case.name:44} {result.expected:26} {got:26} {layer:9} {result.seconds:6.1f}  "
-        f"{say_naive(result.naive):24} {result.message[:90]}"
+        f"{say_naive(result.naive):24} {result.message[:90]}{asked}"
     )
 
 

@@ -77,6 +77,17 @@ struct Tolerance {
   double atol = 0;
 };
 
+/// Errors against the task's model in float64: RMS of the errors / RMS of the exact results, largest of all tensors of
+/// single precision.
+struct PrecisionReport {
+  std::string rule;  ///< "same", "any", "tf32"
+  double eager = 0;
+  double candidate = 0;
+  std::string eager_class = {};  ///< "fp32", "tf32 or fp16", "bf16 or less"
+  std::string candidate_class = {};
+  bool lower = false;  ///< the candidate's class is lower than the rule asks for
+};
+
 struct Correctness {
   int trials = 0;
   int passed = 0;
@@ -87,6 +98,7 @@ struct Correctness {
   double worst_rms_scaled = 0;     ///< largest |error| / RMS of its reference tensor
   std::string mismatch;            ///< one sentence about the first failure; empty when none
   std::vector<std::string> seeds;  ///< 64-bit, as decimal text (JSON numbers lose bits)
+  std::optional<PrecisionReport> precision = std::nullopt;
 };
 
 struct ArmReport {

@@ -221,6 +221,13 @@ void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) 
       command, "--contract", options.contract,
       {{"cuda-agent", judge::Contract::cuda_agent}, {"kernelbench", judge::Contract::kernelbench}},
       "How both models are made alike: eval mode with copied weights, or KernelBench's one seed for both");
+  add_choice<judge::PrecisionRule>(
+      command, "--precision", options.precision,
+      {{"same", judge::PrecisionRule::same}, {"any", judge::PrecisionRule::any}, {"tf32", judge::PrecisionRule::tf32}},
+      "How precise a candidate must be for a reward above 1: as eager, as the tolerance, or TF32 for eager as well");
+  command.add_flag(
+      "--only-drawn-inputs{false}", options.other_inputs,
+      "Do not try inputs of other signs and sizes than get_inputs draws: for tasks to which these mean nothing");
   command.add_flag("--keep-going", options.keep_going, "Check all inputs, also after one failed");
   command
       .add_option("--threads", options.threads,

@@ -21,6 +21,7 @@ struct CompareOptions {
 /// What was seen. Errors are |got − expected| (complex: the modulus) over the elements that are finite on both sides.
 struct CompareResult {
   std::int64_t elements = 0;
+  std::int64_t finite = 0;          ///< elements that are finite on both sides
   std::int64_t mismatches = 0;      ///< elements out of tolerance, those of the next two included
   std::int64_t nan_mismatches = 0;  ///< NaN on one side only (or on any, without equal_nan)
   std::int64_t inf_mismatches = 0;  ///< an infinity on one side only, or of the other sign

@@ -112,6 +112,15 @@ class FigureChecker {
     }
   }
 
+  /// None in a verdict of a version that did not measure it.
+  static std::optional<PrecisionReport> precision_of(const json& said) {
+    if (!said.is_object()) return std::nullopt;
+    PrecisionReport report;
+    report.rule = said.at("rule").get<std::string>();
+    report.lower = said.at("lower").get<bool>();
+    return report;
+  }
+
   static Interval interval_of(const json& value) {
     return {value.at("estimate").get<double>(), value.at("low").get<double>(), value.at("high").get<double>()};
   }
@@ -136,6 +145,10 @@ class FigureChecker {
       } else if (right) {
         problem(path + ": it passed without having been timed");
         return;
+      }
+      if (json const& correctness = run.at("correctness"); correctness.is_object()) {
+        ask.correctness.emplace();
+        ask.correctness->precision = precision_of(correctness.value("precision", json()));
       }
       asks.push_back(std::move(ask));
     }

@@ -36,6 +36,8 @@ std::string_view to_string(Arm arm) {
       return "compiled";
     case Arm::candidate:
       return "candidate";
+    case Arm::exact:
+      return "exact";
   }
   return "";
 }
@@ -144,7 +146,7 @@ Result<void> Exchange::make_slots(std::uint64_t bytes, int calls) {
   return {};
 }
 
-Result<void> Exchange::draw(std::uint64_t seed, int calls) {
+Result<void> Exchange::draw(std::uint64_t seed, int calls, InputKind kind) {
   m_call_seed = seed;
   if (calls != m_calls) {  // other slots, which no call has warmed up
     m_reference.calls.clear();
@@ -155,7 +157,10 @@ Result<void> Exchange::draw(std::uint64_t seed, int calls) {
   while (static_cast<int>(drawn.size()) < calls) {
     auto const k = drawn.size();
     bool const ready = m_slots >= calls && m_slot_bytes > 0;
-    nlohmann::json message = {{"op", "draw"}, {"seed", util::SplitMix64(seed + k)() >> 1}, {"arena", nullptr}};
+    nlohmann::json message = {{"op", "draw"},
+                              {"seed", util::SplitMix64(seed + k)() >> 1},
+                              {"other", kind == InputKind::other},
+                              {"arena", nullptr}};
     if (ready) {
       message["arena"] = drawing_arena;
       message["at"] = k * m_slot_bytes;

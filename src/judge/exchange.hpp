@@ -30,8 +30,12 @@ struct EncodedValues {
 /// Reads {"trees", "storages", "bytes"} of a reference worker's reply. Errors: internal_error.
 Result<EncodedValues> encoded_values(const nlohmann::json& reply);
 
-enum class Arm { eager, compiled, candidate };
+/// `exact`: the task's own model in float64, results in the dtypes of eager's; never timed.
+enum class Arm { eager, compiled, candidate, exact };
 std::string_view to_string(Arm arm);
+
+/// `other`: of other signs and sizes than get_inputs draws (probe.hpp).
+enum class InputKind { drawn, other };
 
 /// What the K calls of one timed call gave.
 struct ArmCall {
@@ -89,7 +93,7 @@ class Exchange {
   Result<void> prepare_candidate();
 
   /// Draws inputs for `calls` slots under seeds derived from `seed` and binds them in every worker that is there.
-  Result<void> draw(std::uint64_t seed, int calls);
+  Result<void> draw(std::uint64_t seed, int calls, InputKind kind = InputKind::drawn);
 
   /// One timed call of an arm on the drawn inputs. `during` is for errors, `deadline` for the worker's fate.
   /// `warm`: after a call that is not timed, on the inputs that the arm's worker had last, where it had some of this

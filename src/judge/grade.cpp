@@ -57,6 +57,11 @@ RewardFacts facts_of(const Verdict& verdict) {
   facts.outcome = verdict.outcome;
   facts.fault = verdict.fault;
   facts.task_findings = verdict.task_findings;
+  for (GradeRun const& run : verdict.grade->runs) {
+    if (run.correctness && run.correctness->precision && run.correctness->precision->lower) {
+      facts.precision = run.correctness->precision;
+    }
+  }
   for (GradeRatio const& one : verdict.grade->ratios) {
     (one.baseline == "eager" ? facts.versus_eager : facts.versus_compiled) = one.ratio;
   }

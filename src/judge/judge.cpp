@@ -19,6 +19,7 @@
 #include "judge/lint.hpp"
 #include "judge/memory_plan.hpp"
 #include "judge/policy_stage.hpp"
+#include "judge/probe.hpp"
 #include "judge/profile.hpp"
 #include "judge/reward.hpp"
 #include "judge/verify.hpp"
@@ -117,7 +118,11 @@ class Judgement {
     if (m_options.stage != Stage::profile) {
       if (auto done = check(); !done) return done;
     }
-    return timed() ? time_arms() : Result<void>();
+    if (timed()) {
+      if (auto done = time_arms(); !done) return done;
+    }
+    if (auto done = probe_candidate(); !done) return done;
+    return timed() ? require_speedup() : Result<void>();
   }
 
   /// A GPU is shared: what one process does to it can show in another's error.
@@ -189,6 +194,10 @@ class Judgement {
     if (!m_options.gpu.empty() && m_options.device == Device::cpu) {
       return fail(Outcome::usage_error, "--gpu names a GPU, and --device cpu uses none", {"leave one of the two out"});
     }
+    if (m_options.precision == PrecisionRule::tf32 && m_options.device == Device::cpu) {
+      return fail(Outcome::usage_error, "--precision tf32 is for GPUs: a processor has no TF32",
+                  {"leave it out, or say --precision any"});
+    }
     bool const asked = m_options.device == Device::cuda || !m_options.architecture.empty() || !m_options.gpu.empty();
     bool const automatic = m_options.device == Device::automatic && !asked;
     bool const there = m_options.device != Device::cpu && device::cuda_is_there();
@@ -239,6 +248,7 @@ class Judgement {
     setup.device = m_backend->name();
     setup.needs = m_backend->worker_needs();
     setup.threads = m_options.threads;
+    setup.tf32 = m_options.precision == PrecisionRule::tf32;
     setup.ask = m_deadline;
     setup.folder = task;
     setup.cache = kept;
@@ -591,7 +601,27 @@ class Judgement {
     if (m_options.baseline == Baseline::compiled) {
       m_verdict.not_measured["/speed/eager"] = "--baseline compiled leaves it out of the ratios";
     }
-    return require_speedup();
+    return {};
+  }
+
+  /// Last, since the task's model may not survive inputs that it was not made for.
+  Result<void> probe_candidate() {
+    Stopwatch const watch(seconds("probe"));
+    m_progress.step("looking at precision and other inputs");
+    ProbeOptions options{.other_inputs = m_options.other_inputs && m_options.contract == Contract::cuda_agent,
+                         .rule = m_options.precision,
+                         .tolerance = tolerance(),
+                         .limits = call_limits()};
+    auto const found = probe(*m_exchange, *m_reference, options, m_seed + 3, *m_verdict.correctness);
+    if (!found) return fail(found.error());
+    bool const tried = found->other_inputs.empty();
+    m_verdict.protections.push_back(
+        {"other inputs", tried,
+         tried ? "it is right for inputs of other signs and sizes than get_inputs draws as well"
+               : (m_options.contract == Contract::kernelbench ? "--contract kernelbench" : found->other_inputs)});
+    m_verdict.correctness->precision = found->precision;
+    if (!found->precision) m_verdict.not_measured["/correctness/precision"] = found->not_precise;
+    return {};
   }
 
   /// Clocks and temperature as they are when the device has just worked.
@@ -662,6 +692,7 @@ class Judgement {
     facts.fault = m_verdict.fault;
     facts.seeds_replayed = m_options.seed.has_value();
     facts.policy_off = !m_options.policy;
+    if (m_verdict.correctness) facts.precision = m_verdict.correctness->precision;
     facts.task_findings = m_verdict.task_findings;
     if (m_verdict.speed) {
       for (RatioReport const& one : m_verdict.speed->ratios) {
@@ -669,8 +700,9 @@ class Judgement {
       }
     }
     m_verdict.reward = provisional_reward(facts);
-    bool const weak = std::any_of(m_verdict.protections.begin(), m_verdict.protections.end(),
-                                  [](const Protection& one) { return !one.in_force && one.name != "policy"; });
+    bool const weak = std::any_of(
+        m_verdict.protections.begin(), m_verdict.protections.end(),
+        [](const Protection& one) { return !one.in_force && one.name != "policy" && one.name != "other inputs"; });
     if (weak && m_verdict.reward.value) m_verdict.reward.reason += "; under a weaker sandbox (protections)";
   }
 

@@ -10,6 +10,7 @@
 #include "build/extension.hpp"
 #include "build/toolchain.hpp"
 #include "cuda_agent/verdict.hpp"
+#include "judge/precision.hpp"
 #include "util/deadline.hpp"
 #include "util/progress.hpp"
 #include "workspace/workspace.hpp"
@@ -34,6 +35,8 @@ struct Options {
   std::optional<std::uint64_t> seed;  ///< replays; no reward
   std::optional<double> rtol;
   std::optional<double> atol;
+  PrecisionRule precision = PrecisionRule::same;
+  bool other_inputs = true;  ///< false: none of other signs and sizes than get_inputs draws
   Contract contract = Contract::cuda_agent;
   bool keep_going = false;  ///< all trials even after a failure
   Baseline baseline = Baseline::both;

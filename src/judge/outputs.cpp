@@ -207,6 +207,10 @@ class Checker {
   void note(const OutputLeaf& leaf, const device::CompareResult& result, const Tolerance& tolerance) {
     auto const& shape = leaf.node->tensor->shape;
     m_check.all_zero = m_check.all_zero && !result.expected_nonzero;
+    m_check.all_finite = m_check.all_finite && result.finite == result.elements;
+    if (leaf.node->tensor->dtype == device::DType::float32 && result.rms_expected > 0) {
+      m_check.single_rms_error = std::max(m_check.single_rms_error.value_or(0), result.rms_error / result.rms_expected);
+    }
     m_check.worst_rms_scaled = std::max(m_check.worst_rms_scaled, result.max_abs_over_rms);
     if (result.worst >= 0 && (!m_check.worst || result.max_abs > m_check.worst->absolute)) {
       ElementDifference worst;

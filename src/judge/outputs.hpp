@@ -51,7 +51,10 @@ struct OutputCheck {
   std::optional<ElementDifference> worst;
   double worst_rms_scaled = 0;
   std::map<std::string, Tolerance> tolerances;
-  bool all_zero = true;  ///< the expected tensors hold nothing but zeros
+  bool all_zero = true;    ///< the expected tensors hold nothing but zeros
+  bool all_finite = true;  ///< no NaN and no infinity on either side
+  /// Of the tensors of single precision: largest RMS of the errors / RMS of what was expected. None: there is none.
+  std::optional<double> single_rms_error;
 };
 
 /// Compares structure, shapes, dtypes, devices and then values. `expected` and `got` are the regions in which the two

@@ -103,6 +103,12 @@ Reward provisional_reward(const RewardFacts& facts) {
   }
   reward.value = milestone(facts);
   reward.reason = explain(facts);
+  if (facts.precision && facts.precision->lower && *reward.value > 1) {
+    reward.value = 1;
+    reward.reason +=
+        fmt::format("; 1 at the most, since it computes with less precision ({}; eager {}): --precision any allows it",
+                    facts.precision->candidate_class, facts.precision->eager_class);
+  }
   return reward;
 }
 

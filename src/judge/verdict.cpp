@@ -231,6 +231,16 @@ class Writer {
             {"trial", d.trial}};
   }
 
+  json precision(const PrecisionReport& p) {
+    const auto side = [this](double error, const std::string& name, const char* path) -> json {
+      return {{"error", number(error, path)}, {"class", text(name)}};
+    };
+    return {{"rule", text(p.rule)},
+            {"eager", side(p.eager, p.eager_class, "/correctness/precision/eager/error")},
+            {"candidate", side(p.candidate, p.candidate_class, "/correctness/precision/candidate/error")},
+            {"lower", p.lower}};
+  }
+
   json correctness(const Correctness& c) {
     json tolerances = json::object();
     for (const auto& [dtype, tolerance] : c.tolerances) {
@@ -247,6 +257,7 @@ class Writer {
             {"worst_rms_scaled", number(c.worst_rms_scaled, "/correctness/worst_rms_scaled",
                                         "a reference of nothing but zeros has no RMS")},
             {"mismatch", text(c.mismatch)},
+            {"precision", c.precision ? precision(*c.precision) : missing("/correctness/precision", stage_reason())},
             {"seeds", texts(c.seeds)}};
   }
 

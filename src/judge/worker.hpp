@@ -31,6 +31,7 @@ struct WorkerSetup {
   std::filesystem::path cache;          ///< reference only: writable, keeps what torch.compile made
   std::string device = "cpu";
   int threads = 0;                                                    ///< 0 = all cores but one, four at the most
+  bool tf32 = false;                                                  ///< single precision may be TF32 (CUDA)
   util::Deadline ask = util::Deadline::after(std::chrono::hours(1));  ///< when the whole ask has to end
   device::WorkerNeeds needs;                                          ///< of the device
 };

@@ -71,9 +71,13 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
   fs::path const cache_inside = boxed ? fs::path("/cache") : setup.cache;
 
   nlohmann::json config = {
-      {"fd", worker_channel_fd},          {"role", reference ? "reference" : "candidate"},
-      {"device", setup.device},           {"threads", threads_for_models(setup.threads)},
-      {"module", module_inside.string()}, {"paths", nlohmann::json::array()},
+      {"fd", worker_channel_fd},
+      {"role", reference ? "reference" : "candidate"},
+      {"device", setup.device},
+      {"threads", threads_for_models(setup.threads)},
+      {"module", module_inside.string()},
+      {"paths", nlohmann::json::array()},
+      {"tf32", setup.tf32},
   };
   InterpreterPlaces const places(*setup.interpreter);
   auto const seen = [&](const fs::path& path) { return (boxed ? places.inside(path) : path).string(); };

@@ -224,10 +224,19 @@ class TextReport {
           fmt::format("{} rtol {}, atol {}", dtype, error_text(tolerance.rtol), error_text(tolerance.atol)));
     }
     if (!tolerances.empty()) line("check", fmt::format("tolerance: {}", util::join(tolerances, "; ")), Colour::faint);
+    if (check.precision) precision(*check.precision);
     bool const said = m_verdict.message.find(check.mismatch) != std::string::npos;
     if (!check.mismatch.empty() && !said) line("check", safe(check.mismatch));
     if (check.first_mismatch) mismatch("first", *check.first_mismatch);
     if (check.first_mismatch && check.worst) mismatch("largest", *check.worst);
+  }
+
+  void precision(const PrecisionReport& report) {
+    auto text =
+        fmt::format("precision: {}, error against float64 {} of the results' RMS; eager {}, {}", report.candidate_class,
+                    error_text(report.candidate), report.eager_class, error_text(report.eager));
+    if (report.lower) text += ": lower than --precision " + report.rule + " asks for";
+    line("check", text, report.lower ? Colour::warn : Colour::faint);
   }
 
   void mismatch(std::string_view which, const ElementDifference& difference) {

@@ -5,6 +5,7 @@ The reference worker runs the task's Model, a candidate worker one ModelNew; whi
 its role. See docs/architecture.md for the life of one timed call.
 """
 
+import copy
 import gc
 import importlib.util
 import inspect
@@ -16,6 +17,7 @@ import time
 import traceback
 
 import torch  # before _cuda_agent, which needs torch's libraries in the process
+from torch.utils._pytree import tree_map
 
 import _cuda_agent
 from cuda_agent_tree import Decoder, Encoder, Unsupported
@@ -46,11 +48,27 @@ def seed_everything(seed):
         numpy.random.seed(seed % 2**32)
 
 
-def pin_precision():
-    """Full precision for every arm; what was set is read back and goes into the verdict."""
-    torch.set_float32_matmul_precision("highest")
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
+def fp32_flags():
+    """The newer flags, by name: the object that has fp32_precision. Torch before 2.9 has none of them."""
+    backends = torch.backends
+    places = {
+        "cuda.matmul": backends.cuda.matmul,
+        "cudnn.conv": getattr(backends.cudnn, "conv", None),
+        "cudnn.rnn": getattr(backends.cudnn, "rnn", None),
+        "mkldnn.matmul": getattr(backends.mkldnn, "matmul", None),
+        "mkldnn.conv": getattr(backends.mkldnn, "conv", None),
+        "mkldnn.rnn": getattr(backends.mkldnn, "rnn", None),
+    }
+    return {name: place for name, place in places.items() if hasattr(place, "fp32_precision")}
+
+
+def pin_precision(tf32):
+    """The same precision for every arm, full unless TF32 was asked for; what was set is read back for the verdict."""
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    for name, place in fp32_flags().items():
+        place.fp32_precision = "tf32" if tf32 and not name.startswith("mkldnn") else "ieee"
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.set_default_dtype(torch.float32)
@@ -67,6 +85,7 @@ def read_precision():
         "cuda.matmul.allow_fp16_reduced_precision_reduction": str(matmul.allow_fp16_reduced_precision_reduction),
         "cuda.matmul.allow_bf16_reduced_precision_reduction": str(matmul.allow_bf16_reduced_precision_reduction),
         "default_dtype": str(torch.get_default_dtype()),
+        **{f"{name}.fp32_precision": str(place.fp32_precision) for name, place in fp32_flags().items()},
     }
 
 
@@ -199,6 +218,21 @@ class Base:
         return {}
 
 
+class Exact:
+    """A model in float64 that takes and gives tensors of single precision."""
+
+    def __init__(self, model):
+        self.model = copy.deepcopy(model).double()
+
+    def __call__(self, *arguments):
+        result = self.model(*tree_map(self._doubled, arguments))
+        return tree_map(lambda v: v.float() if isinstance(v, torch.Tensor) and v.dtype == torch.float64 else v, result)
+
+    @staticmethod
+    def _doubled(value):
+        return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
 class Reference(Base):
     """Runs the task's own Model, eager and compiled; draws inputs; never sees candidate code."""
 
@@ -248,6 +282,8 @@ class Reference(Base):
             inputs = self.get_inputs()
         inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         inputs = [self._to_device(v) for v in inputs]
+        if request["other"]:
+            self._make_other(inputs)
         self.drawn = Encoder()
         trees = [self.drawn.encode(v, f"get_inputs()[{i}]") for i, v in enumerate(inputs)]
         places, size = self.drawn.layout()
@@ -267,6 +303,27 @@ class Reference(Base):
         if isinstance(value, dict):
             return {k: self._to_device(v) for k, v in value.items()}
         return value
+
+    def _make_other(self, value):
+        """Gives floating-point tensors other signs, and each one value of 128 times its RMS, in place."""
+        if isinstance(value, torch.Tensor):
+            if value.is_floating_point() and value.numel() > 0:
+                value = value.detach()
+                rms = torch.linalg.vector_norm(value) / value.numel() ** 0.5
+                value.mul_(torch.empty_like(value).bernoulli_(0.5).mul_(2).sub_(1))
+                value[tuple(random.randrange(size) for size in value.shape)] = 128 * rms
+        elif isinstance(value, (list, tuple)):
+            for one in value:
+                self._make_other(one)
+        elif isinstance(value, dict):
+            for one in value.values():
+                self._make_other(one)
+
+    def op_exact(self, _request, _fds):
+        """Makes the arm that computes in float64."""
+        if "exact" not in self.models:
+            self.models["exact"] = Exact(self.models["eager"])
+        return {}
 
     def op_memory(self, _request, _fds):
         """The most bytes of the GPU that tensors of this process took since the last drawing."""
@@ -391,7 +448,7 @@ def main():
     worker = _cuda_agent.Worker(config["fd"])
     _cuda_agent.cache_cpu_memory()
     torch.set_num_threads(config["threads"])
-    precision = pin_precision()
+    precision = pin_precision(config["tf32"])
     role = {"reference": Reference, "candidate": Candidate}[config["role"]]
     handler = role(worker, config)
     gc.disable()

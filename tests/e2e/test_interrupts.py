@@ -25,8 +25,8 @@ STAGES = {
     "starting the workers": ("verify", {}, "starting the workers"),
     "loading the task": ("verify", {"model.py": FOREVER + TINY_MODEL}, "loading the task"),
     "measuring the overhead": ("run", {}, "measuring the overhead"),
-    "loading the candidate": ("verify", {"model_new.py": FOREVER + tiny_candidate()}, "loading the candidate"),
-    "checking": ("verify", {"model_new.py": ENDLESS}, "checking: trial 1"),
+    "loading the candidate": ("verify --policy none", {"model_new.py": FOREVER + tiny_candidate()}, "loading the candidate"),
+    "checking": ("verify --policy none", {"model_new.py": ENDLESS}, "checking: trial 1"),
     "torch.compile": ("run", {}, "torch.compile"),
     "timing": ("profile --baseline eager", {}, "timing the arms"),
 }
@@ -77,7 +77,7 @@ def test_while_waiting_for_another(workspace):
     (workspace / ".cuda-agent").mkdir(exist_ok=True)
     with (workspace / ".cuda-agent" / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        asked = harness.start("verify", workspace, "--device", "cpu", "--json", bufsize=0, start_new_session=True)
+        asked = harness.start("verify", workspace, *harness.NO_POLICY, "--device", "cpu", "--json", bufsize=0, start_new_session=True)
         harness.wait_for_line(asked, "waiting for the workspace")
         os.killpg(asked.pid, signal.SIGINT)
         answer = harness.finish(asked, time.monotonic(), timeout=60)
@@ -87,7 +87,7 @@ def test_while_waiting_for_another(workspace):
 
 def test_without_json_it_says_one_line(workspace):
     (workspace / "model_new.py").write_text(ENDLESS)
-    asked = harness.start("verify", workspace, "--device", "cpu", bufsize=0, start_new_session=True)
+    asked = harness.start("verify", workspace, *harness.NO_POLICY, "--device", "cpu", bufsize=0, start_new_session=True)
     harness.wait_for_line(asked, "checking: trial 1")
     os.killpg(asked.pid, signal.SIGINT)
     answer = harness.finish(asked, time.monotonic(), timeout=60)
@@ -99,7 +99,7 @@ def test_without_json_it_says_one_line(workspace):
 def test_killed_outright(workspace):
     """SIGKILL leaves no time to clean up: the workers die all the same, and the next ask takes over."""
     (workspace / "model_new.py").write_text(ENDLESS)
-    asked = harness.start("verify", workspace, "--device", "cpu", "--json", bufsize=0)
+    asked = harness.start("verify", workspace, *harness.NO_POLICY, "--device", "cpu", "--json", bufsize=0)
     harness.wait_for_line(asked, "checking: trial 1")
     asked.kill()
     asked.communicate(timeout=60)

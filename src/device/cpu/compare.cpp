@@ -272,6 +272,7 @@ class Comparison {
     };
     r.rms_expected = root_mean(m_squared_expected, m_finite_expected);
     r.rms_error = root_mean(m_squared_error, m_finite_pairs);
+    r.finite = m_finite_pairs;
     if (r.max_abs > 0) {
       r.max_abs_over_rms = r.rms_expected > 0 ? r.max_abs / r.rms_expected : std::numeric_limits<double>::infinity();
     }

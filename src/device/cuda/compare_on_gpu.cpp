@@ -160,6 +160,7 @@ class GpuComparison {
     m_result.worst = seen.worst;
     m_result.rms_expected = root_mean(seen.squared_expected, seen.finite_expected);
     m_result.rms_error = root_mean(seen.squared_error, seen.finite_pairs);
+    m_result.finite = seen.finite_pairs;
     if (m_result.max_abs > 0) {
       m_result.max_abs_over_rms = m_result.rms_expected > 0 ? m_result.max_abs / m_result.rms_expected
                                                             : std::numeric_limits<double>::infinity();

@@ -117,6 +117,17 @@ TEST(CheckVerdict, ARewardThatTheAsksDoNotGiveIsNamed) {
   EXPECT_NE(problems(verdict)[0].find("reward.value"), std::string::npos);
 }
 
+TEST(CheckVerdict, LessPrecisionIsPartOfTheReward) {
+  auto asks = std::vector<Verdict>{timed(), timed(101), timed(100.5)};
+  asks[0].correctness.emplace().precision.emplace(PrecisionReport{.rule = "same", .lower = true});
+  json verdict = to_json(combine_grade(asks));
+  EXPECT_EQ(verdict["reward"]["value"], 1);
+  EXPECT_EQ(problems(verdict), std::vector<std::string>());
+  verdict["grade"]["runs"][0]["correctness"]["precision"]["lower"] = false;
+  ASSERT_EQ(problems(verdict).size(), 1U);
+  EXPECT_NE(problems(verdict)[0].find("reward.value"), std::string::npos);
+}
+
 TEST(CheckVerdict, OneChangedDigitBreaksTheSignature) {
   json verdict = signed_verdict();
   verdict["message"] = verdict["message"].get<std::string>() + "!";

@@ -40,6 +40,14 @@ TEST(Grade, OneLuckyAskGainsNothing) {
   EXPECT_DOUBLE_EQ(verdict.grade->ratios.at(0).ratio.high, 1.3);
 }
 
+TEST(Grade, LessPrecisionInOneAskGivesOneAtTheMost) {
+  auto asks = std::vector<Verdict>(3, ask({2.0, 1.9, 2.1}, {1.3, 1.2, 1.4}));
+  asks[1].correctness->precision.emplace().lower = true;
+  EXPECT_EQ(combine_grade(asks).reward.value, 1);
+  asks[1].correctness->precision->lower = false;
+  EXPECT_EQ(combine_grade(asks).reward.value, 3);
+}
+
 TEST(Grade, AsksThatDifferAreUnstable) {
   auto const verdict = combine_grade({ask({1.5, 1.4, 1.6}, {1.5, 1.4, 1.6}), ask({1.54, 1.4, 1.6}, {1.5, 1.4, 1.6}),
                                       ask({1.5, 1.4, 1.6}, {1.5, 1.4, 1.6})});

@@ -80,6 +80,28 @@ TEST(ProvisionalReward, CorrectWithoutATimeGivesNone) {
   EXPECT_NE(reward.reason.find("no speed was measured"), std::string::npos);
 }
 
+TEST(ProvisionalReward, WithoutTheRulesThereIsNone) {
+  RewardFacts facts = timed(clearly_faster, barely_faster);
+  facts.policy_off = true;
+  EXPECT_FALSE(provisional_reward(facts).value);
+  EXPECT_NE(provisional_reward(facts).reason.find("--policy none"), std::string::npos);
+}
+
+TEST(ProvisionalReward, LessPrecisionThanAskedForGivesOneAtTheMost) {
+  RewardFacts facts = timed(clearly_faster, barely_faster);
+  facts.precision = {.rule = "same",
+                     .eager = 1e-8,
+                     .candidate = 1e-3,
+                     .eager_class = "fp32",
+                     .candidate_class = "tf32 or fp16",
+                     .lower = true};
+  Reward const capped = provisional_reward(facts);
+  EXPECT_EQ(capped.value, 1);
+  EXPECT_NE(capped.reason.find("tf32 or fp16"), std::string::npos) << capped.reason;
+  facts.precision->lower = false;
+  EXPECT_EQ(provisional_reward(facts).value, 3);
+}
+
 TEST(ProvisionalReward, ReplayedSeedsGiveNone) {
   RewardFacts facts = timed(clearly_faster, clearly_faster);
   facts.seeds_replayed = true;

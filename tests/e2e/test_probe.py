@@ -1,0 +1,88 @@
+"""What is looked at after the trials: inputs of other signs and sizes than get_inputs draws, and the precision."""
+
+import pytest
+
+from harness import NO_POLICY, TINY_KERNEL, TINY_MODEL, expect, judged, tiny_candidate, tiny_workspace
+
+RIGHT_LINE = "out[i] = (x[i] > 0 ? x[i] : 0) * scale * weight[i % columns];"
+# Draws from [0, 1), as benchmarks do.
+POSITIVE = TINY_MODEL.replace("torch.randn(64, 64)", "torch.rand(64, 64)")
+
+
+def workspace(into, line=RIGHT_LINE, model=POSITIVE, model_new=None):
+    assert RIGHT_LINE in TINY_KERNEL and POSITIVE != TINY_MODEL
+    kernel = TINY_KERNEL.replace(RIGHT_LINE, line).replace("#include <cmath>\n", "#include <cmath>\n#include <cstring>\n")
+    return tiny_workspace(into, model=model, kernel=kernel, model_new=model_new)
+
+
+def tried(verdict):
+    return next(one for one in verdict["protections"] if one["name"] == "other inputs")
+
+
+def test_a_right_candidate_passes_and_its_precision_is_known(tmp_path):
+    verdict = expect(judged("verify", workspace(tmp_path / "w")), 0, "pass", fault="none")
+    assert tried(verdict)["in_force"]
+    precision = verdict["correctness"]["precision"]
+    assert (precision["rule"], precision["lower"]) == ("same", False)
+    assert precision["candidate"]["class"] == precision["eager"]["class"] == "fp32"
+    assert precision["candidate"]["error"] < 1e-6
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "out[i] = x[i] * scale * weight[i % columns];",
+        "out[i] = (x[i] > 0 ? std::fmin(x[i], 2.0F) : 0) * scale * weight[i % columns];",
+    ],
+    ids=["right for positive values only", "right for small values only"],
+)
+def test_what_is_right_for_the_drawn_values_alone_is_wrong(line, tmp_path):
+    made = workspace(tmp_path / "w", line)
+    verdict = expect(judged("verify", made), 6, "wrong", "other signs and sizes", r"output\[")
+    assert verdict["correctness"]["passed"] == 5
+    assert any("--only-drawn-inputs" in hint for hint in verdict["hints"])
+    verdict = expect(judged("verify", made, "--only-drawn-inputs"), 0, "pass", fault="none")
+    assert tried(verdict) == {"name": "other inputs", "in_force": False, "detail": "--only-drawn-inputs"}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [("torch.log(x + 1e-3) * 0 + ", "NaN"), ("(1 / 0 if (x < 0).any() else 0) + ", "cannot take them")],
+    ids=["NaN", "raises"],
+)
+def test_a_task_that_cannot_take_other_inputs_is_judged_on_its_own(change, why, tmp_path):
+    model = POSITIVE.replace("return torch.relu", f"return {change}torch.relu")
+    assert model != POSITIVE
+    verdict = expect(judged("verify", workspace(tmp_path / "w", model=model)), 0, "pass", fault="none")
+    assert not tried(verdict)["in_force"]
+    assert why in tried(verdict)["detail"]
+    assert verdict["correctness"]["precision"]["candidate"]["class"] == "fp32"
+
+
+@pytest.mark.parametrize(("bits", "name"), [(13, "tf32 or fp16"), (16, "bf16 or less")])
+def test_fewer_bits_than_eager_are_named(bits, name, tmp_path):
+    cut = f"std::uint32_t b; float v = x[i]; std::memcpy(&b, &v, 4); b = (b + (1u << {bits - 1})) & ~((1u << {bits}) - 1); std::memcpy(&v, &b, 4);"
+    made = workspace(tmp_path / "w", "{ " + cut + " out[i] = (v > 0 ? v : 0) * scale * weight[i % columns]; }")
+    precision = expect(judged("verify", made), 0, "pass", fault="none")["correctness"]["precision"]
+    assert precision["lower"] and precision["candidate"]["class"] == name
+    assert precision["eager"]["class"] == "fp32"
+    accepted = judged("verify", made, "--precision", "any").verdict["correctness"]["precision"]
+    assert (accepted["rule"], accepted["lower"]) == ("any", False)
+
+
+def test_tf32_is_refused_on_the_processor(tmp_path):
+    verdict = expect(judged("verify", workspace(tmp_path / "w"), "--precision", "tf32"), 2, "usage_error", "TF32", fault="environment")
+    assert verdict["hints"]
+
+
+def test_a_model_that_cannot_run_in_float64_is_said_so(tmp_path):
+    model = POSITIVE.replace("return torch.relu(x)", "assert x.dtype == torch.float32\n        return torch.relu(x)")
+    verdict = expect(judged("verify", workspace(tmp_path / "w", model=model)), 0, "pass", fault="none")
+    assert verdict["correctness"]["precision"] is None
+    assert "float64" in verdict["not_measured"]["/correctness/precision"]
+
+
+def test_a_candidate_that_fails_on_other_inputs_is_at_fault(tmp_path):
+    text = tiny_candidate("cuda_extension.tiny(x, self.weight, self.scale, 0 if x.min() >= 0 else 11)")
+    verdict = expect(judged("verify", workspace(tmp_path / "w", model_new=text), *NO_POLICY), 6, "crash", "other signs and sizes", "mode 11")
+    assert verdict["correctness"]["passed"] == 5
