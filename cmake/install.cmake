@@ -27,6 +27,10 @@ install(
   PATTERN .cuda-agent EXCLUDE
   PATTERN cuda_extension.so EXCLUDE
   PATTERN __pycache__ EXCLUDE)
+install(
+  DIRECTORY tests/exploits tests/honest
+  DESTINATION share/cuda-agent/selftest
+  PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE DESTINATION share/doc/cuda-agent)
 
 # Built by scripts/setup.sh for its interpreter; for any other one the binary builds its module on first use.

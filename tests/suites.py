@@ -42,7 +42,9 @@ RETRIED = (1, 3)
 RETRIES = 3
 # On a machine that is busy one ratio says little: so many asks until a gap is said to be closed.
 GAP_ASKS = 5
-NAIVE_SECONDS = 180
+NAIVE_SECONDS = 120
+# It takes the mean of a few calls, which one other process can spoil: so many chances to claim a speedup.
+NAIVE_ASKS = 3
 
 
 @dataclass
@@ -412,24 +414,32 @@ def naive_command(case, workspace, options):
     return [*box, "--", str(options.python), str(TESTS / "naive_judge.py"), str(workspace), str(cache), *flags]
 
 
-def ask_naive(case, workspace, options, result):
-    """Shows a case to the naive judge: the last line that looks like an answer is its answer, as in many a script."""
-    for file in ("binding.cpp", "binding_registry.h"):
-        shutil.copy(REPOSITORY / "agent_workdir" / file, workspace / file)
+def naive_answer(command):
+    """The last line that looks like an answer is its answer, as in many a script."""
     try:
-        done = subprocess.run(
-            naive_command(case, workspace, options), stdin=subprocess.DEVNULL, capture_output=True, timeout=NAIVE_SECONDS
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=NAIVE_SECONDS)
         answers = [line for line in done.stdout.decode(errors="replace").splitlines() if '"result"' in line]
         answer = json.loads(answers[-1]) if answers and done.returncode == 0 else {"result": "none"}
         if not answers:
             answer["error"] = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        return answer
     except subprocess.TimeoutExpired:
-        answer = {"result": "hangs"}
+        return {"result": "hangs"}
     except ValueError:
-        answer = {"result": "garbled"}
+        return {"result": "garbled"}
+
+
+def ask_naive(case, workspace, options, result):
+    """Shows a case to the naive judge, and again where it has claimed less of a speedup than the case says."""
+    for file in ("binding.cpp", "binding_registry.h"):
+        shutil.copy(REPOSITORY / "agent_workdir" / file, workspace / file)
     wanted = case.facts.get("naive", {}).get("speedup", 0)
-    answer["fooled"] = case.kind == "exploits" and answer["result"] == "[PASS]" and answer.get("speedup", 0) >= wanted
+    for _ in range(NAIVE_ASKS):
+        answer = naive_answer(naive_command(case, workspace, options))
+        passed = answer["result"] == "[PASS]"
+        answer["fooled"] = case.kind == "exploits" and passed and answer.get("speedup", 0) >= wanted
+        if answer["fooled"] or not passed or not wanted or not case.facts.get("fools_naive", True):
+            break
     result.naive = answer
     if case.kind == "honest":
         return
@@ -573,7 +583,10 @@ def summary(cases, results):
 INTRODUCTION = """# Exploits and their look-alikes
 
 `tests/exploits/` holds ways to cheat an evaluator of kernels, `tests/honest/` code that looks like them and is right. Each exploit must end in a verdict that is not a pass, or gain
-nothing; each honest case must pass. `python tests/suites.py` runs them, one by one with `--only NAME`; `tests/e2e/test_suites.py` does in CI.
+nothing; each honest case must pass. `python tests/suites.py` runs them, one by one with `--only NAME`.
+
+Honest cases are judged with the policy. So are exploits that only the policy catches; all others are judged with `--policy none`, or it would come first and the layers behind it would
+go untested. `--also-policy` tries these with the policy too: the column "policy too" says whether it refuses them as well. Where it says no, the named layer stands alone.
 
 `tests/naive_judge.py` is the evaluator that exists many times over: one process, `torch.allclose` on three seeds, `time.perf_counter`. An exploit that does not fool it tests nothing, so
 `--naive` shows each of them to it (in a sandbox: nothing of an exploit reaches this machine). Where an exploit cannot fool it, the table says why.
@@ -584,16 +597,16 @@ A case is a folder with `case.json` and the files that differ from those of its 
 | --- | --- |
 | `what`, `row` | what it does; the kind of attack it stands for |
 | `task` | the folder of `tests/exploits/tasks/` that it starts from |
-| `expect` | `outcomes` and `exit_codes`; `message`, a regular expression; `reward`; `most_speedup`, what the ratio may reach where an exploit is bound and not refused |
+| `expect` | `outcomes` and `exit_codes`; `message`, a regular expression; `rule` of the policy, among the findings; `reward`; `most_speedup`, what the ratio may reach where an exploit is bound and not refused: by its interval's low end in one ask, or by the median of three |
 | `caught_by` | the layer that catches it: `values` (the comparison of every call), `inputs` (fresh ones on every call), `outputs` (what may be returned), `sandbox`, `seal` (system calls), `build`, `snapshot`, `policy`, `clock` |
+| `policy_too` | whether the policy refuses it as well |
 | `honest_twin` | the honest case that it resembles |
 | `needs`, `command`, `flags`, `links`, `text` | `cuda`: a GPU; the command (default `verify`) and more of its flags; links to be made; without `--json` |
 | `fools_naive`, `naive_reason`, `naive` | false, with the reason; `flags` of the naive judge, `speedup` that it has to claim |
-| `until_policy` | only the policy can catch it, and is not in force yet |
-| `not_caught` | nothing catches it: why |
-| `variant_of` | another case that shows the same; CI leaves it out, for time |
+| `not_caught` | its layer does not catch it: why |
+| `variant_of` | another case that shows the same |
 
-A case that is marked as a gap and is caught after all fails, so that no mark outlives its reason. The table below is written by `python tests/suites.py --write-docs` from the cases and
+A case that is marked as a gap and is caught after all fails, so that no mark outlives its reason. The tables below are written by `python tests/suites.py --write-docs` from the cases and
 their last results.
 """
 
@@ -615,16 +628,19 @@ def docs_rows(cases, kept):
         else:
             said = "pass" if naive.get("result") == "[PASS]" else naive.get("result", "not shown")
         layer = facts["caught_by"]
-        if facts.get("until_policy"):
-            layer += " (not in force yet: passes)"
-        elif facts.get("not_caught"):
-            layer = f"**nothing yet**: {facts['not_caught']}"
-        elif facts["expect"].get("most_speedup"):
+        if case.gap:
+            layer = f"**{'the policy alone' if facts['policy_too'] else 'nothing yet'}**, not by {layer}: {case.gap}"
+        elif case.is_for_policy:
+            layer += f": `{facts['expect']['rule']}`"
+        elif "most_speedup" in facts["expect"]:
             layer += " (bound: gains nothing)"
+        too = "" if case.is_for_policy else "yes" if facts["policy_too"] else "no"
+        if last.get("policy") == ["no-own-kernel"]:
+            too += ": no own kernel"
         outcomes = "/".join(facts["expect"]["outcomes"])
         if "reward" in facts["expect"]:
             outcomes += f", reward {json.dumps(facts['expect']['reward'])}"
-        yield case, said, layer, outcomes
+        yield case, said, layer, too, outcomes
 
 
 def write_docs(options):
@@ -635,12 +651,13 @@ def write_docs(options):
     exploits = [case for case in cases if case.kind == "exploits"]
     lines = [INTRODUCTION]
     for section in dict.fromkeys(case.facts["row"].split(":")[0] for case in exploits):
-        lines += [f"## {section}", "", "| attack | case | what it does | caught by | verdict | naive judge | twin |"]
-        lines.append("| --- | --- | --- | --- | --- | --- | --- |")
+        lines += [f"## {section}", "", "| attack | case | what it does | caught by | policy too | verdict | naive judge | twin |"]
+        lines.append("| --- " * 8 + "|")
         rows = [one for one in docs_rows(exploits, kept) if one[0].facts["row"].split(":")[0] == section]
-        for case, said, layer, outcomes in sorted(rows, key=lambda one: one[0].facts["row"]):
+        for case, said, layer, too, outcomes in sorted(rows, key=lambda one: one[0].facts["row"]):
             row = case.facts["row"].split(":", 1)[-1].strip()
-            cells = (row, f"`{case.folder.name}`", case.facts["what"], layer, outcomes, said, f"`{case.facts['honest_twin']}`")
+            twin = f"`{case.facts['honest_twin']}`"
+            cells = (row, f"`{case.folder.name}`", case.facts["what"], layer, too, outcomes, said, twin)
             lines.append("| " + " | ".join(map(cell, cells)) + " |")
         lines.append("")
     lines += ["## Honest look-alikes", "", "| case | what it does |", "| --- | --- |"]

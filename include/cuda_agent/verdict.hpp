@@ -173,6 +173,12 @@ struct TaskFinding {
   std::string message;
 };
 
+/// What was seen of the candidate's calls, from within its own process: evidence of what it did, not of what it did
+/// not.
+struct Witness {
+  std::map<std::string, std::int64_t> operators;  ///< of torch, called by ModelNew.forward itself, with their calls
+};
+
 /// One place where the candidate breaks a rule of the policy (docs/policy.md, docs/policy-objects.md).
 struct PolicyFinding {
   std::string rule;          ///< stable name; `cuda-agent policy explain RULE` says more
@@ -235,6 +241,7 @@ struct Verdict {
   std::optional<Grade> grade;
   std::string seed;                                 ///< of the ask, as decimal text; empty: none was drawn
   std::map<std::string, std::string> not_measured;  ///< JSON path → reason
+  std::optional<Witness> witness;
   std::vector<Protection> protections;
   std::map<std::string, std::string> environment;
   std::map<std::string, double> timings;  ///< seconds by stage

@@ -131,6 +131,7 @@ void setup_commands(CLI::App& app, Action& action) {
   setup_grade(app, action);
   setup_check_verdict(app, action);
   setup_doctor(app, action);
+  setup_selftest(app, action);
   setup_policy(app, action);
   setup_clean(app, action);
   setup_schema(app, action);

@@ -78,6 +78,18 @@ struct PolicyOptions {
 void setup_policy(CLI::App& app, Action& action);
 int run_policy(const PolicyOptions& options, Console& console);
 
+struct SelftestOptions {
+  OutputOptions output;
+  bool quick = false;
+  std::string only = "*";       ///< a shell pattern for names of cases
+  std::string device = "auto";  ///< auto, cuda or cpu
+  int jobs = 0;                 ///< cases at a time; 0 = by the machine
+  std::string python;           ///< the judge's; empty = found
+  bool keep = false;            ///< the workspaces
+};
+void setup_selftest(CLI::App& app, Action& action);
+int run_selftest(const SelftestOptions& options, Console& console);
+
 void setup_schema(CLI::App& app, Action& action);
 
 void setup_completion(CLI::App& app, Action& action);

@@ -32,6 +32,7 @@ Result<Installation> from_layout_file(const fs::path& file) {
   Installation found;
   found.judge = {place("support"), place("worker"), place("worker_modules"), place("policy"), place("templates")};
   found.example = place("example");
+  found.selftest = place("selftest");
   return found;
 }
 
@@ -41,6 +42,7 @@ Installation from_prefix(const fs::path& prefix) {
   found.judge = {share / "support", share / "worker", prefix / "lib" / "cuda-agent" / "worker-modules",
                  share / "policy", share / "templates"};
   found.example = share / "example";
+  found.selftest = share / "selftest";
   return found;
 }
 
@@ -53,7 +55,7 @@ Result<Installation> find_installation(const fs::path& executable) {
   auto const layout = folder / "cuda-agent.layout.json";
   auto found = fs::exists(layout, error) ? from_layout_file(layout) : from_prefix(folder.parent_path());
   if (!found) return found;
-  // Prebuilt worker modules may be absent: they are then built on first use.
+  // Prebuilt worker modules may be absent: they are then built on first use. So may the cases of the selftest.
   auto const& places = found->judge;
   for (auto const& place : {places.support, places.worker_sources, places.templates, found->example, places.policy}) {
     if (!fs::is_directory(place, error)) {

@@ -10,7 +10,8 @@ namespace cuda_agent::cli {
 
 struct Installation {
   judge::Installation judge;
-  std::filesystem::path example;  ///< the workspace that `init` copies
+  std::filesystem::path example;   ///< the workspace that `init` copies
+  std::filesystem::path selftest;  ///< its cases; nothing else needs them, so they may be absent
 };
 
 /// A file `cuda-agent.layout.json` next to `executable` (written by the build) names the places; without it they are

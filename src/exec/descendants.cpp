@@ -41,20 +41,28 @@ std::vector<pid_t> numbered_entries(const fs::path& folder) {
   return numbers;
 }
 
-// The parent as /proc/<pid>/stat has it: "pid (name) state ppid …", where the name may hold anything.
-pid_t parent_of(pid_t pid) {
+struct Stat {
+  std::string name;
+  char state = 'X';  // X: dead
+  pid_t parent = 0;
+};
+
+// /proc/<pid>/stat is "pid (name) state ppid …", where the name may hold anything.
+Stat stat_of(pid_t pid) {
   std::ifstream file(fs::path("/proc") / std::to_string(pid) / "stat");
   std::string stat;
   std::getline(file, stat, '\0');
+  std::size_t const name_begin = stat.find('(');
   std::size_t const name_end = stat.rfind(") ");
-  if (name_end == std::string::npos || stat.size() < name_end + 5) return 0;
-  return static_cast<pid_t>(std::strtol(stat.c_str() + name_end + 4, nullptr, 10));
+  if (name_begin == std::string::npos || name_end == std::string::npos || stat.size() < name_end + 5) return {};
+  return {stat.substr(name_begin + 1, name_end - name_begin - 1), stat[name_end + 2],
+          static_cast<pid_t>(std::strtol(stat.c_str() + name_end + 4, nullptr, 10))};
 }
 
 // For kernels without CONFIG_PROC_CHILDREN.
 std::vector<pid_t> children_by_scan(pid_t parent) {
   std::vector<pid_t> children = numbered_entries("/proc");
-  std::erase_if(children, [parent](pid_t pid) { return parent_of(pid) != parent; });
+  std::erase_if(children, [parent](pid_t pid) { return stat_of(pid).parent != parent; });
   return children;
 }
 
@@ -127,6 +135,19 @@ bool sweep_orphans(pid_t ended, util::Deadline deadline) {
       ::waitpid(orphan, nullptr, WNOHANG);
     }
   }
+}
+
+std::vector<std::string> running_orphans() {
+  auto& living = LivingChildren::instance();
+  pid_t const own_session = ::getsid(0);
+  std::vector<std::string> names;
+  auto const guard = living.lock();
+  for (pid_t const child : children_of(::getpid())) {
+    if (living.has(child) || ::getsid(child) == own_session) continue;
+    auto const stat = stat_of(child);
+    if (stat.state != 'Z' && stat.state != 'X') names.push_back(stat.name);
+  }
+  return names;
 }
 
 bool wait_for_end(pid_t pid, util::Deadline deadline) {

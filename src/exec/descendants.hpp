@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -40,6 +41,10 @@ void kill_tree(pid_t pid);
 /// processes of our own session. `ended` is still unreaped, so that its number cannot be another's. False when some
 /// were still there at the deadline.
 bool sweep_orphans(pid_t ended, util::Deadline deadline);
+
+/// The names of the orphans that were handed to us and are still running: what children of spawn() that have ended, and
+/// were not polled since, left behind.
+std::vector<std::string> running_orphans();
 
 /// Waits until `pid`, a child of ours, has ended (it stays unreaped). False at the deadline.
 bool wait_for_end(pid_t pid, util::Deadline deadline);

@@ -5,10 +5,14 @@
 #include <cstring>
 #include <memory>
 
+#include <asm/sockios.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <spdlog/fmt/fmt.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "util/fd.hpp"
@@ -53,6 +57,25 @@ constexpr std::array forbidden = {
     "init_module",
     "finit_module",
     "kexec_load",
+    // What sends signals by itself: SIGCONT undoes the SIGSTOP under which a worker waits.
+    "timer_create",
+    "setitimer",
+    "alarm",
+    "mq_notify",
+};
+
+/// A value of an argument for which a system call is refused: signals from files, and from the parent's end.
+struct RefusedValue {
+  int call;
+  unsigned argument;
+  std::uint64_t value;
+};
+constexpr std::array refused_values = {
+    RefusedValue{SCMP_SYS(fcntl), 1, F_SETOWN},         RefusedValue{SCMP_SYS(fcntl), 1, F_SETOWN_EX},
+    RefusedValue{SCMP_SYS(fcntl), 1, F_SETSIG},         RefusedValue{SCMP_SYS(fcntl), 1, F_SETLEASE},
+    RefusedValue{SCMP_SYS(fcntl), 1, F_NOTIFY},         RefusedValue{SCMP_SYS(ioctl), 1, FIOSETOWN},
+    RefusedValue{SCMP_SYS(ioctl), 1, SIOCSPGRP},        RefusedValue{SCMP_SYS(ioctl), 1, FIOASYNC},
+    RefusedValue{SCMP_SYS(prctl), 0, PR_SET_PDEATHSIG},
 };
 
 tl::unexpected<Error> failed(std::string_view what, int number) {
@@ -90,6 +113,11 @@ Result<std::string> seal_filter(Seal seal) {
     int const number = ::seccomp_syscall_resolve_name(name);
     // A name that this architecture or this libseccomp does not have.
     if (number != __NR_SCMP_ERROR && number >= 0) refuse(number, EPERM);
+  }
+  for (RefusedValue const& one : refused_values) {
+    scmp_arg_cmp const equal{one.argument, SCMP_CMP_MASKED_EQ, 0xffffffff, one.value};
+    int const code = ::seccomp_rule_add(context.get(), SCMP_ACT_ERRNO(EPERM), one.call, 1, equal);
+    if (code < 0) worst = code;
   }
   // Its flags lie in memory, where no filter sees them: glibc then uses clone.
   refuse(SCMP_SYS(clone3), ENOSYS);

@@ -22,6 +22,20 @@ constexpr std::uint64_t generous_room = std::uint64_t{1} << 30;
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (std::max<std::uint64_t>(bytes, 1) + page - 1) / page * page; }
 
+/// Times the RMS; 0: none.
+double outlier_of(InputKind kind) {
+  switch (kind) {
+    case InputKind::large:
+      return 0x1p7;
+    case InputKind::huge:
+      return 0x1p18;
+    case InputKind::drawn:
+    case InputKind::signs:
+      break;
+  }
+  return 0;
+}
+
 Error broken(std::string_view what) {
   return {Outcome::internal_error, fmt::format("the reference worker's answer is malformed: {}", what)};
 }
@@ -159,7 +173,8 @@ Result<void> Exchange::draw(std::uint64_t seed, int calls, InputKind kind) {
     bool const ready = m_slots >= calls && m_slot_bytes > 0;
     nlohmann::json message = {{"op", "draw"},
                               {"seed", util::SplitMix64(seed + k)() >> 1},
-                              {"other", kind == InputKind::other},
+                              {"other", kind != InputKind::drawn},
+                              {"outlier", outlier_of(kind)},
                               {"arena", nullptr}};
     if (ready) {
       message["arena"] = drawing_arena;

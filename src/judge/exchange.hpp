@@ -34,8 +34,8 @@ Result<EncodedValues> encoded_values(const nlohmann::json& reply);
 enum class Arm { eager, compiled, candidate, exact };
 std::string_view to_string(Arm arm);
 
-/// `other`: of other signs and sizes than get_inputs draws (probe.hpp).
-enum class InputKind { drawn, other };
+/// `signs`: with new signs; `large`, `huge`: and one value of each tensor that is 2⁷ or 2¹⁸ times its RMS (probe.hpp).
+enum class InputKind { drawn, signs, large, huge };
 
 /// What the K calls of one timed call gave.
 struct ArmCall {

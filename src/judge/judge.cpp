@@ -117,11 +117,13 @@ class Judgement {
     if (auto done = load_candidate(); !done) return done;
     if (m_options.stage != Stage::profile) {
       if (auto done = check(); !done) return done;
+      if (auto done = ask_witness(); !done) return done;
     }
     if (timed()) {
       if (auto done = time_arms(); !done) return done;
     }
     if (auto done = probe_candidate(); !done) return done;
+    if (auto done = ask_witness(); !done) return done;
     return timed() ? require_speedup() : Result<void>();
   }
 
@@ -296,6 +298,21 @@ class Judgement {
   Result<std::vector<PolicyFinding>> ask_rules() const {
     if (!m_options.policy) return std::vector<PolicyFinding>();
     return check_model_new(m_snapshot.root, m_interpreter, m_installation.policy, m_deadline);
+  }
+
+  /// Which operators ModelNew has called so far, seen from within its process; those that compute break a rule.
+  Result<void> ask_witness() {
+    auto const reply = m_candidate->request({{"op", "witness"}}, {}, m_deadline, "asking what ModelNew has called");
+    if (!reply) return fail(reply.error());
+    auto seen = read_witness(*reply);
+    if (!seen) return m_options.policy ? Result<void>(fail(seen.error())) : Result<void>();
+    m_verdict.witness = std::move(*seen);
+    if (!m_options.policy) return {};
+    auto found = check_witness(*m_verdict.witness, m_installation.policy);
+    if (!found) return fail(found.error());
+    if (found->empty()) return {};
+    m_verdict.policy->findings = std::move(*found);
+    return fail(policy_violation(m_verdict.policy->findings));
   }
 
   // --- the build ---------------------------------------------------------------------------------------------------

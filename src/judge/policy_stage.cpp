@@ -4,12 +4,15 @@
 #include <optional>
 #include <utility>
 
+#include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
 #include "exec/sandbox.hpp"
 #include "judge/interpreter_places.hpp"
 #include "policy/objects.hpp"
+#include "policy/policy_file.hpp"
 #include "policy/python_rules.hpp"
+#include "util/text.hpp"
 
 namespace cuda_agent::judge {
 namespace fs = std::filesystem;
@@ -57,6 +60,45 @@ Result<std::vector<PolicyFinding>> check_built(const build::ExtensionResult& bui
                         .symbol = one.symbol,
                         .message = one.message,
                         .hint = one.hint});
+  }
+  return findings;
+}
+
+Result<Witness> read_witness(const nlohmann::json& reply) {
+  constexpr std::size_t most_operators = 1000;
+  constexpr std::size_t longest_name = 200;
+  Witness witness;
+  try {
+    if (!reply.at("intact").get<bool>()) {
+      return fail(Outcome::policy_violation,
+                  "torch's recorder of operators was taken away in the candidate's process [torch-recorder]",
+                  {"cuda-agent policy explain torch-recorder says why"});
+    }
+    for (auto const& [name, calls] : reply.at("operators").items()) {
+      if (witness.operators.size() == most_operators) break;
+      witness.operators[util::escape_untrusted(name, longest_name)] = calls.get<std::int64_t>();
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return fail(
+        Outcome::crash,
+        fmt::format("the candidate's worker broke the protocol when it was asked what it saw: {}", error.what()));
+  }
+  return witness;
+}
+
+Result<std::vector<PolicyFinding>> check_witness(const Witness& witness, const fs::path& policy) {
+  auto const document = policy::read_policy_file(policy / "policy.json");
+  if (!document) return fail(document.error());
+  auto const rule = policy::find_rule(policy::rules_of(*document), "operator-seen");
+  if (!rule) return fail(rule.error());
+  std::vector<std::string> names;
+  for (auto const& [name, calls] : witness.operators) names.push_back(name);
+  std::vector<PolicyFinding> findings;
+  for (std::string const& name : policy::refused_operators(*document, names)) {
+    findings.push_back({.rule = rule->name,
+                        .symbol = name,
+                        .message = fmt::format("a call of ModelNew ran torch's operator {}", name),
+                        .hint = rule->instead});
   }
   return findings;
 }

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "build/extension.hpp"
 #include "build/toolchain.hpp"
 #include "cuda_agent/error.hpp"
@@ -21,6 +23,13 @@ Result<std::vector<PolicyFinding>> check_model_new(const std::filesystem::path& 
 
 /// What the allow-list refuses in a built extension. Errors: environment_error (a file cannot be read).
 Result<std::vector<PolicyFinding>> check_built(const build::ExtensionResult& built);
+
+/// What a candidate's worker says that ModelNew has called so far (its answer to "witness"). Errors: crash when the
+/// answer is not what a worker gives; policy_violation when the recorder was taken away.
+Result<Witness> read_witness(const nlohmann::json& reply);
+
+/// The operators seen that the rules refuse. Errors: environment_error (the policy's file).
+Result<std::vector<PolicyFinding>> check_witness(const Witness& witness, const std::filesystem::path& policy);
 
 /// The verdict of a candidate that breaks rules; `findings` is not empty.
 Error policy_violation(const std::vector<PolicyFinding>& findings);

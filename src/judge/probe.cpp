@@ -22,17 +22,16 @@ class Prober {
       : m_exchange(exchange), m_reference(reference), m_options(options), m_seed(seed), m_correctness(correctness) {}
 
   Result<Probe> run() {
-    bool tried = false;
+    bool ready = false;
     if (!m_options.other_inputs) {
       m_probe.other_inputs = "--only-drawn-inputs";
+    } else if (auto done = other_inputs(); !done) {
+      return fail(done.error());
     } else {
-      auto const others = other_inputs();
-      if (!others) return fail(others.error());
-      tried = *others;
+      ready = *done;
     }
-    if (!tried) {
-      auto const drawn = both(InputKind::drawn);
-      if (!drawn) return fail(drawn.error());
+    if (!ready) {
+      if (auto done = both(InputKind::drawn); !done) return fail(done.error());
       if (!m_failed.empty()) {
         m_probe.not_precise = m_failed;
         return std::move(m_probe);
@@ -43,26 +42,36 @@ class Prober {
   }
 
  private:
-  /// True when both arms have run on such inputs and their results count.
+  /// True when both arms' last results are those for inputs of other signs, and count.
   Result<bool> other_inputs() {
-    if (auto done = both(InputKind::other); !done) {
-      Error error = done.error();
-      if (error.outcome == Outcome::wrong || error.outcome == Outcome::crash || error.outcome == Outcome::timeout) {
-        error.message = "inputs of other signs and sizes than get_inputs draws: " + error.message;
-        error.hints.insert(error.hints.begin(),
-                           "a candidate is to be right for every value of the stated shapes; where the task's own "
-                           "values are the only ones that make sense: --only-drawn-inputs");
-      }
-      return fail(std::move(error));
+    for (InputKind const kind : {InputKind::huge, InputKind::large}) {
+      if (auto done = both(kind); !done) return fail(as_other(done.error()));
+      if (m_failed.empty() || !m_not_finite) break;
     }
-    m_probe.other_inputs = std::exchange(m_failed, {});
-    return m_probe.other_inputs.empty();
+    m_probe.other_inputs = m_failed;
+    if (!m_failed.empty() && !m_not_finite) return false;
+    if (auto done = both(InputKind::signs); !done) return fail(as_other(done.error()));
+    if (m_failed.empty() && !m_probe.other_inputs.empty())
+      m_probe.other_inputs = "other signs only: " + m_probe.other_inputs;
+    return m_failed.empty();
+  }
+
+  static Error as_other(Error error) {
+    if (error.outcome == Outcome::wrong || error.outcome == Outcome::crash || error.outcome == Outcome::timeout) {
+      error.message = "inputs of other signs and sizes than get_inputs draws: " + error.message;
+      error.hints.insert(error.hints.begin(),
+                         "a candidate is to be right for every value of the stated shapes; where the task's own values "
+                         "are the only ones that make sense: --only-drawn-inputs");
+    }
+    return error;
   }
 
   /// Eager and candidate on one new draw. What the task's model cannot do stands in m_failed; errors are the
   /// candidate's.
   Result<void> both(InputKind kind) {
-    auto const seed = m_seed + (kind == InputKind::other ? 1 : 2);
+    m_failed.clear();
+    m_not_finite = false;
+    auto const seed = m_seed + static_cast<std::uint64_t>(kind);
     if (auto drawn = m_exchange.draw(seed, 1, kind); !drawn) return excused(drawn.error());
     auto eager = m_exchange.call(Arm::eager, m_options.limits.ask, "running the task's own model");
     if (!eager) return excused(eager.error());
@@ -70,7 +79,7 @@ class Prober {
     if (!kept) return excused(kept.error());
     auto const itself = compared(Arm::eager, *eager, Arm::eager, *eager);
     if (!itself) return excused(itself.error());
-    if (kind == InputKind::other && !counts(*itself)) return {};
+    if (kind != InputKind::drawn && !counts(*itself)) return {};
     auto const limit = util::Deadline::after(std::chrono::duration<double>(m_options.limits.candidate_seconds))
                            .earlier(m_options.limits.ask);
     auto candidate = m_exchange.call(Arm::candidate, limit, "running ModelNew.forward");
@@ -91,7 +100,8 @@ class Prober {
       return one.first == "float32" || one.first == "bool" || one.first.find("int") != std::string::npos;
     });
     if (!single) m_failed = "results are not of single precision";
-    if (!itself.all_finite) m_failed = "the task's own model gives NaN or infinity for them";
+    m_not_finite = single && !itself.all_finite;
+    if (m_not_finite) m_failed = "the task's own model gives NaN or infinity for them";
     return m_failed.empty();
   }
 
@@ -123,10 +133,16 @@ class Prober {
     report.eager = *eager->single_rms_error;
     report.candidate = *candidate->single_rms_error;
     report.eager_class = precision_class(report.eager);
-    report.candidate_class = precision_class(report.candidate);
+    report.candidate_class = precision_class(report.candidate, report.eager);
     report.lower = is_lower_precision(m_options.rule, report.eager, report.candidate);
-    m_probe.precision = std::move(report);
-    return {};
+    m_probe.precision = report;
+    m_correctness.precision = report;
+    if (!report.lower || report.candidate_class != few_bits) return {};
+    m_correctness.mismatch =
+        fmt::format("precision: the error against float64 is {:.2g} of the results' RMS, eager's {:.2g}",
+                    report.candidate, report.eager);
+    return fail(Outcome::wrong, m_correctness.mismatch,
+                {"compute in single precision; --precision any accepts whatever the tolerance allows"});
   }
 
   Exchange& m_exchange;
@@ -134,7 +150,8 @@ class Prober {
   const ProbeOptions& m_options;
   std::uint64_t m_seed;
   Correctness& m_correctness;
-  std::string m_failed;
+  std::string m_failed;       ///< why the last draw does not count
+  bool m_not_finite = false;  ///< that is why
   ArmCall m_eager;
   ArmCall m_candidate;
   Probe m_probe;

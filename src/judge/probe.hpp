@@ -28,10 +28,12 @@ struct Probe {
   std::string not_precise;
 };
 
-/// Other inputs: the signs of all floating-point values are drawn anew, and one value of each tensor becomes 128 times
-/// the RMS. They count where both results are of single precision and eager's is finite; a candidate that fails on them
-/// is wrong. Where the task's own model cannot take them, or the precision cannot be measured, the reason is returned.
-/// Errors: the candidate's failures, interrupted, and the ask's own time limit.
+/// Other inputs: the signs of all floating-point values are drawn anew, and one value of each tensor becomes 2¹⁸ times
+/// the RMS, or 2⁷ times where the task's model then gives no finite result. They count where the results are of single
+/// precision and eager's finite; a candidate that fails on them is wrong. The precision is measured with other signs
+/// and no such value, where that counts; a candidate of 7 bits or fewer where eager has 24 is wrong too. Where the
+/// task's own model cannot take such inputs, or the precision cannot be measured, the reason is returned. Errors: the
+/// candidate's failures, interrupted, and the ask's own time limit.
 Result<Probe> probe(Exchange& exchange, Worker& reference, const ProbeOptions& options, std::uint64_t seed,
                     Correctness& correctness);
 

@@ -81,7 +81,7 @@ class Writer {
         {"grade", v.grade ? grade(*v.grade) : missing("/grade", "only `grade` gives one")},
         {"seed", v.seed.empty() ? missing("/seed", "no inputs were drawn") : json(text(v.seed))},
         {"signature", missing("/signature", "only what `grade` writes is signed")},
-        {"witness", missing("/witness", "this version records no witnesses")},
+        {"witness", v.witness ? witness(*v.witness) : missing("/witness", stage_reason())},
         {"protections", protections()},
         {"environment", texts(v.environment)},
         {"timings", timings()},
@@ -156,6 +156,15 @@ class Writer {
             {"spill_loads", k.spill_loads},
             {"stack_frame", k.stack_frame},
             {"shared_memory", k.shared_memory}};
+  }
+
+  json witness(const Witness& w) {
+    json operators = json::array();
+    for (const auto& [name, calls] : w.operators) operators.push_back({{"name", text(name)}, {"calls", calls}});
+    constexpr const char* untraced = "this version traces no kernels";
+    return {{"operators", std::move(operators)},
+            {"kernels", missing("/witness/kernels", untraced)},
+            {"own_share", missing("/witness/own_share", untraced)}};
   }
 
   /// A candidate that breaks rules everywhere: the first ones say enough.

@@ -1,6 +1,8 @@
 #include "judge/worker.hpp"
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
@@ -8,6 +10,7 @@
 #include <unistd.h>
 
 #include "judge/worker_command.hpp"
+#include "util/files.hpp"
 #include "util/json.hpp"
 #include "util/text.hpp"
 
@@ -93,7 +96,8 @@ Result<nlohmann::json> Worker::ready(util::Deadline deadline) {
                 fmt::format("{} did not come up: {}", name_of(m_role), message.error().message),
                 {"`cuda-agent doctor` shows what this machine lacks"}, util::escape_untrusted(printed()));
   }
-  m_process = util::Fd(static_cast<int>(::syscall(SYS_pidfd_open, message->sender, 0)));
+  m_pid = message->sender;
+  m_process = util::Fd(static_cast<int>(::syscall(SYS_pidfd_open, m_pid, 0)));
   stop();
   auto facts = util::parse_json(message->text);
   if (!facts) return fail(Outcome::environment_error, fmt::format("{} spoke no JSON", name_of(m_role)));
@@ -136,6 +140,11 @@ Result<nlohmann::json> Worker::checked_reply(const std::string& text, std::strin
     if (!is_candidate(m_role)) error = Error(Outcome::internal_error, error.message);
     return fail(std::move(error));
   }
+  if (m_awoke) {
+    return fail(Outcome::policy_violation,
+                fmt::format("{} was running while it should have been stopped, before {}", name_of(m_role), during),
+                {"leave timers and signals alone: a candidate runs only while it is called"});
+  }
   if (!(*reply)["ok"].get<bool>()) return fail(reported(m_role, *reply, during));
   return std::move(*reply);
 }
@@ -171,9 +180,29 @@ void Worker::signal(int number) {
   if (m_process) (void)::syscall(SYS_pidfd_send_signal, m_process.get(), number, nullptr, 0);
 }
 
-void Worker::stop() { signal(SIGSTOP); }
+void Worker::stop() {
+  signal(SIGSTOP);
+  m_stopped = true;
+}
 
-void Worker::resume() { signal(SIGCONT); }
+void Worker::resume() {
+  if (std::exchange(m_stopped, false) && is_candidate(m_role) && !is_held()) m_awoke = true;
+  signal(SIGCONT);
+}
+
+/// A stop takes effect a moment after it was sent, in the last thread of all.
+bool Worker::is_held() const {
+  constexpr int tries = 20;
+  for (int i = 0; i < tries; ++i) {
+    auto const text = util::read_file(fmt::format("/proc/{}/stat", m_pid), 4096);
+    if (!text) return true;  // it has ended
+    auto const name_end = text->rfind(')');
+    char const state = name_end == std::string::npos || name_end + 2 >= text->size() ? '?' : (*text)[name_end + 2];
+    if (state == 'T' || state == 'Z' || state == 'X') return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
 
 std::string Worker::printed() {
   m_child->drain();

@@ -86,7 +86,11 @@ class Worker final : public device::Peer {
   std::unique_ptr<exec::Child> m_child;
   std::filesystem::path m_folder_inside;
   void signal(int number);
-  util::Fd m_process;  ///< pidfd of the Python process: its number may be somebody else's once it has ended
+  bool is_held() const;
+  int m_pid = 0;
+  bool m_stopped = false;
+  bool m_awoke = false;  ///< it ran between stop and resume
+  util::Fd m_process;    ///< pidfd of the Python process: its number may be somebody else's once it has ended
 };
 
 }  // namespace cuda_agent::judge

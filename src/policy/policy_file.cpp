@@ -1,5 +1,6 @@
 #include "policy/policy_file.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include <spdlog/fmt/fmt.h>
@@ -34,6 +35,15 @@ Rule rule_from_json(const json& text) {
   return rule;
 }
 
+std::vector<std::string> allowed_operators(const json& policy) {
+  return policy.at("operators").get<std::vector<std::string>>();
+}
+
+/// A name, or its beginning and a star.
+bool fits(std::string_view pattern, std::string_view name) {
+  return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
+}
+
 }  // namespace
 
 Result<json> read_policy_file(const std::filesystem::path& path) {
@@ -44,6 +54,7 @@ Result<json> read_policy_file(const std::filesystem::path& path) {
   try {
     if (policy->at("schema") != schema) return broken(path, fmt::format("its schema is not {}", schema));
     rules_of(*policy);  // each has its texts
+    allowed_operators(*policy);
   } catch (const json::exception& error) {
     return broken(path, error.what());
   }
@@ -59,6 +70,20 @@ std::vector<Rule> rules_of(const json& policy) {
     }
   }
   return rules;
+}
+
+std::vector<std::string> refused_operators(const json& policy, const std::vector<std::string>& operators) {
+  constexpr std::string_view library = "aten::";
+  auto const allowed = allowed_operators(policy);
+  std::vector<std::string> refused;
+  for (auto const& name : operators) {
+    auto const own = std::string_view(name).substr(name.starts_with(library) ? library.size() : 0);
+    bool const known =
+        name.starts_with(library) &&
+        std::any_of(allowed.begin(), allowed.end(), [&](auto const& pattern) { return fits(pattern, own); });
+    if (!known) refused.push_back(name);
+  }
+  return refused;
 }
 
 Result<Rule> find_rule(const std::vector<Rule>& rules, std::string_view name) {

@@ -31,6 +31,10 @@ Result<nlohmann::json> read_policy_file(const std::filesystem::path& path);
 /// A name that both have stands for one rule.
 std::vector<Rule> rules_of(const nlohmann::json& policy);
 
+/// Those of `operators` ("aten::relu") that a model must not call: all but what makes, views, copies or rearranges
+/// memory. `policy` is what `read_policy_file` gave.
+std::vector<std::string> refused_operators(const nlohmann::json& policy, const std::vector<std::string>& operators);
+
 /// Errors: usage_error that names the rule meant, when one is near.
 Result<Rule> find_rule(const std::vector<Rule>& rules, std::string_view name);
 

@@ -40,6 +40,8 @@ class TemporaryFolder {
   ~TemporaryFolder();
 
   const std::filesystem::path& path() const { return m_path; }
+  /// From now on nobody removes it.
+  std::filesystem::path release() { return std::exchange(m_path, {}); }
 
  private:
   explicit TemporaryFolder(std::filesystem::path path) : m_path(std::move(path)) {}

@@ -6,6 +6,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "witness.hpp"
+
 namespace py = pybind11;
 
 namespace worker {
@@ -20,6 +22,11 @@ void wait_for_go(Link& link) {
 }
 
 }  // namespace
+
+PyObject* call_model(PyObject* model, PyObject* arguments) {
+  Watching const operators;
+  return PyObject_Call(model, arguments, nullptr);
+}
 
 std::string described_results(const std::vector<Node>& results, const Node* null_output, bool fits,
                               std::uint64_t needed) {
@@ -52,7 +59,7 @@ void run(const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& ar
   for (std::size_t k = 0; k < calls && outcomes.fits; ++k) {
     py::object value;
     if (!null) {
-      value = py::reinterpret_steal<py::object>(PyObject_Call(model, arguments[k], nullptr));
+      value = py::reinterpret_steal<py::object>(call_model(model, arguments[k]));
       if (!value) {
         throw py::error_already_set();
       }

@@ -20,6 +20,9 @@ struct OutputRoom {
   std::uint64_t room = 0;  ///< bytes for each call
 };
 
+/// model(*arguments), a new reference or null with a Python exception set; its operators are counted.
+PyObject* call_model(PyObject* model, PyObject* arguments);
+
 /// The same calls and stores without a clock, before a timed one: it finds memory, page tables and code as the timed
 /// call of every other arm finds its own. Throws what the model raised.
 void warm_call(const Arenas& arenas, PyObject* model, const std::vector<PyObject*>& arguments, const OutputRoom& output,

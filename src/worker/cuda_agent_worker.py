@@ -283,7 +283,7 @@ class Reference(Base):
         inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         inputs = [self._to_device(v) for v in inputs]
         if request["other"]:
-            self._make_other(inputs)
+            self._make_other(inputs, request["outlier"])
         self.drawn = Encoder()
         trees = [self.drawn.encode(v, f"get_inputs()[{i}]") for i, v in enumerate(inputs)]
         places, size = self.drawn.layout()
@@ -304,20 +304,21 @@ class Reference(Base):
             return {k: self._to_device(v) for k, v in value.items()}
         return value
 
-    def _make_other(self, value):
-        """Gives floating-point tensors other signs, and each one value of 128 times its RMS, in place."""
+    def _make_other(self, value, outlier):
+        """Gives floating-point tensors other signs, and each one value of `outlier` times its RMS, in place."""
         if isinstance(value, torch.Tensor):
             if value.is_floating_point() and value.numel() > 0:
                 value = value.detach()
                 rms = torch.linalg.vector_norm(value) / value.numel() ** 0.5
                 value.mul_(torch.empty_like(value).bernoulli_(0.5).mul_(2).sub_(1))
-                value[tuple(random.randrange(size) for size in value.shape)] = 128 * rms
+                if outlier:
+                    value[tuple(random.randrange(size) for size in value.shape)] = outlier * rms
         elif isinstance(value, (list, tuple)):
             for one in value:
-                self._make_other(one)
+                self._make_other(one, outlier)
         elif isinstance(value, dict):
             for one in value.values():
-                self._make_other(one)
+                self._make_other(one, outlier)
 
     def op_exact(self, _request, _fds):
         """Makes the arm that computes in float64."""
@@ -388,6 +389,10 @@ class Candidate(Base):
             return error
         return TaskError("constructor", f"ModelNew.__init__{own} cannot be called like Model.__init__{signature}: {error}", "give ModelNew the parameters of Model, in the same order")
 
+    def op_witness(self, _request, _fds):
+        """Which operators ModelNew has called so far."""
+        return _cuda_agent.witnessed()
+
     def op_seal(self, request, _fds):
         """Gives up what an honest candidate does not need, for good; says what holds."""
         return _cuda_agent.seal(bytes.fromhex(request["filter"]), request["devices"])
@@ -447,6 +452,7 @@ def main():
             sys.path.append(path)
     worker = _cuda_agent.Worker(config["fd"])
     _cuda_agent.cache_cpu_memory()
+    _cuda_agent.start_witness()
     torch.set_num_threads(config["threads"])
     precision = pin_precision(config["tf32"])
     role = {"reference": Reference, "candidate": Candidate}[config["role"]]

@@ -100,7 +100,7 @@ class CudaCalls final : public GpuCalls {
       m_gate.nothing(extra.launches);
       for (std::size_t k = 0; k < calls && fits; ++k) {
         if (!null) {
-          auto value = pybind11::reinterpret_steal<pybind11::object>(PyObject_Call(model, arguments[k], nullptr));
+          auto value = pybind11::reinterpret_steal<pybind11::object>(call_model(model, arguments[k]));
           if (!value) {
             throw pybind11::error_already_set();
           }

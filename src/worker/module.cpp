@@ -18,6 +18,7 @@
 #include "cuda_call.hpp"
 #include "link.hpp"
 #include "seal.hpp"
+#include "witness.hpp"
 
 namespace py = pybind11;
 
@@ -93,6 +94,17 @@ class Worker {
 PYBIND11_MODULE(_cuda_agent, m) {
   m.doc() = "The C++ side of a cuda-agent worker.";
   m.def("cache_cpu_memory", &worker::cache_cpu_memory, "Freed memory of CPU tensors is kept and used again.");
+  m.def("start_witness", &worker::start_witness, "From now on the operators that a model calls are counted.");
+  m.def(
+      "witnessed",
+      [] {
+        worker::Witnessed const seen = worker::witnessed();
+        py::dict answer;
+        answer["operators"] = seen.operators;
+        answer["intact"] = seen.intact;
+        return answer;
+      },
+      "The operators that models have called so far, and whether the recorder is still there.");
   m.def(
       "seal",
       [](const py::bytes& filter, bool devices) {

@@ -59,15 +59,32 @@ def test_a_task_that_cannot_take_other_inputs_is_judged_on_its_own(change, why, 
     assert verdict["correctness"]["precision"]["candidate"]["class"] == "fp32"
 
 
-@pytest.mark.parametrize(("bits", "name"), [(13, "tf32 or fp16"), (16, "bf16 or less")])
-def test_fewer_bits_than_eager_are_named(bits, name, tmp_path):
-    cut = f"std::uint32_t b; float v = x[i]; std::memcpy(&b, &v, 4); b = (b + (1u << {bits - 1})) & ~((1u << {bits}) - 1); std::memcpy(&v, &b, 4);"
-    made = workspace(tmp_path / "w", "{ " + cut + " out[i] = (v > 0 ? v : 0) * scale * weight[i % columns]; }")
+def rounded_to(bits):
+    """The kernel with inputs that keep so many of their 23 bits."""
+    drop = 23 - bits
+    cut = f"std::uint32_t b; float v = x[i]; std::memcpy(&b, &v, 4); b = (b + (1u << {drop - 1})) & ~((1u << {drop}) - 1); std::memcpy(&v, &b, 4);"
+    return "{ " + cut + " out[i] = (v > 0 ? v : 0) * scale * weight[i % columns]; }"
+
+
+def test_ten_bits_are_named_and_gain_no_reward_above_one(tmp_path):
+    made = workspace(tmp_path / "w", rounded_to(10))
     precision = expect(judged("verify", made), 0, "pass", fault="none")["correctness"]["precision"]
-    assert precision["lower"] and precision["candidate"]["class"] == name
+    assert precision["lower"] and precision["candidate"]["class"] == "tf32 or fp16"
     assert precision["eager"]["class"] == "fp32"
     accepted = judged("verify", made, "--precision", "any").verdict["correctness"]["precision"]
     assert (accepted["rule"], accepted["lower"]) == ("any", False)
+
+
+def test_seven_bits_are_wrong_unless_any_precision_will_do(tmp_path):
+    made = workspace(tmp_path / "w", rounded_to(7))
+    verdict = expect(judged("verify", made), 6, "wrong", "precision")
+    assert verdict["correctness"]["precision"]["candidate"]["class"] == "bf16 or less"
+    expect(judged("verify", made, "--precision", "any"), 0, "pass", fault="none")
+
+
+def test_half_precision_inside_has_no_room_for_large_values(tmp_path):
+    half = "{ _Float16 v = static_cast<_Float16>(x[i]); out[i] = (v > 0 ? static_cast<float>(v) : 0) * scale * weight[i % columns]; }"
+    expect(judged("verify", workspace(tmp_path / "w", half)), 6, "wrong", "other signs and sizes")
 
 
 def test_tf32_is_refused_on_the_processor(tmp_path):

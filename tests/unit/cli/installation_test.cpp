@@ -32,6 +32,7 @@ TEST_F(FindInstallation, WorksFromThePlaceOfTheBinary) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->judge.support, prefix() / "share/cuda-agent/support");
   EXPECT_EQ(found->judge.worker_modules, prefix() / "lib/cuda-agent/worker-modules");
+  EXPECT_EQ(found->selftest, prefix() / "share/cuda-agent/selftest") << "which need not be there";
 }
 
 TEST_F(FindInstallation, FollowsTheListOfABuildTree) {

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <system_error>
@@ -10,7 +12,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +71,28 @@ TEST(Seal, NoProgramIsExecuted) {
 
 TEST(Seal, NoProcessIsTraced) {
   EXPECT_TRUE(sealed(Seal::no_new_processes, [] { return ::ptrace(PTRACE_TRACEME, 0, 0, 0) == -1 && errno == EPERM; }));
+}
+
+TEST(Seal, NothingSendsASignalByItself) {
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGCONT;
+    timer_t made{};
+    return ::timer_create(CLOCK_MONOTONIC, &event, &made) == -1 && errno == EPERM;
+  }));
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] {
+    itimerval const soon{{0, 1000}, {0, 1000}};
+    return ::setitimer(ITIMER_REAL, &soon, nullptr) == -1 && errno == EPERM;
+  }));
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] {
+    return ::fcntl(STDIN_FILENO, F_SETSIG, SIGCONT) == -1 && errno == EPERM && ::fcntl(STDIN_FILENO, F_GETFD) != -1;
+  }));
+  EXPECT_TRUE(sealed(Seal::no_new_processes,
+                     [] { return ::fcntl(STDIN_FILENO, F_SETOWN, ::getpid()) == -1 && errno == EPERM; }));
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] {
+    return ::prctl(PR_SET_PDEATHSIG, SIGCONT) == -1 && errno == EPERM && ::prctl(PR_GET_DUMPABLE) != -1;
+  }));
 }
 
 TEST(Seal, ThreadsAreAllowedUntilTheyAreForbidden) {

@@ -7,13 +7,18 @@ namespace {
 
 constexpr double fp32 = 4e-8;
 constexpr double tf32 = 3e-4;
-constexpr double bf16 = 3e-3;
+constexpr double bf16 = 2e-3;
 
 TEST(Precision, IsNamedAfterTheErrorThatItMakes) {
   EXPECT_EQ(precision_class(0), "fp32");
   EXPECT_EQ(precision_class(fp32), "fp32");
   EXPECT_EQ(precision_class(tf32), "tf32 or fp16");
   EXPECT_EQ(precision_class(bf16), "bf16 or less");
+}
+
+TEST(Precision, ErrorsGrowFromLayerToLayer) {
+  EXPECT_EQ(precision_class(8 * tf32, 8 * fp32), "tf32 or fp16");
+  EXPECT_EQ(precision_class(8 * bf16, 8 * fp32), "bf16 or less");
 }
 
 TEST(Precision, TenBitsForEagersTwentyFourAreLower) {
@@ -33,7 +38,7 @@ TEST(Precision, WhereEagerItselfIsInaccurateTheCandidateMayBe) {
 TEST(Precision, TheRuleDecides) {
   EXPECT_FALSE(is_lower_precision(PrecisionRule::any, fp32, bf16));
   EXPECT_FALSE(is_lower_precision(PrecisionRule::tf32, fp32, tf32));
-  EXPECT_TRUE(is_lower_precision(PrecisionRule::tf32, fp32, bf16));
+  EXPECT_TRUE(is_lower_precision(PrecisionRule::tf32, fp32, 2 * bf16));
 }
 
 }  // namespace
