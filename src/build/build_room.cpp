@@ -113,7 +113,16 @@ exec::Command BuildRoom::command(std::vector<std::string> argv, const fs::path& 
   command.limits.address_space = memory_limit();
   command.limits.file_size = largest_file;
   command.cwd = m_sandboxed ? inside_source : source();
-  if (!m_sandboxed) return command;
+  if (!m_sandboxed) {
+    if (exec::probe_sandbox().landlock > 0) {
+      exec::Confinement& confinement = command.confinement.emplace();
+      confinement.read = m_visible;
+      confinement.read.push_back(source());
+      for (auto const& extra : extras) confinement.read.push_back(extra.folder);
+      confinement.write.push_back(output);
+    }
+    return command;
+  }
   exec::SandboxPlan plan;
   plan.binds.push_back({source(), inside_source, false, false});
   plan.binds.push_back({output, inside_output, true, false});

@@ -106,6 +106,13 @@ Finding look_at_sandbox() {
   auto const& support = exec::probe_sandbox();
   if (support.bubblewrap)
     return {"sandbox", true, fmt::format("bubblewrap at {}", support.bubblewrap_path.string()), {}};
+  if (support.landlock > 0) {
+    return {
+        "sandbox",
+        true,
+        fmt::format("by landlock (version {}), weaker than bubblewrap: {}", support.landlock, support.reason),
+        {"install bubblewrap (apt-get install bubblewrap) and allow user namespaces; in a container see README.md"}};
+  }
   return {"sandbox",
           false,
           fmt::format("candidates are not confined: {}", support.reason),

@@ -30,7 +30,7 @@ namespace {
 /// Exploits are not let loose on somebody's machine.
 Result<void> need_sandbox() {
   auto const& support = exec::probe_sandbox();
-  if (support.bubblewrap) return {};
+  if (support.bubblewrap || support.landlock > 0) return {};
   return fail(Outcome::environment_error,
               fmt::format("the exploits are run in a sandbox only, and there is none here: {}", support.reason),
               {"run `cuda-agent doctor`"});

@@ -178,6 +178,10 @@ Error start_error(const Command& command, const SetupFailure& failure) {
     case SetupStage::enter_folder:
       return {Outcome::environment_error,
               fmt::format("cannot start {} in {}: {}", command.argv.front(), command.cwd.string(), why)};
+    case SetupStage::confine:
+      return {Outcome::environment_error,
+              fmt::format("landlock cannot confine {}: {}", name_of(command), why),
+              {"CUDA_AGENT_SANDBOX=none runs without"}};
     case SetupStage::execute:
       break;
   }
@@ -264,6 +268,13 @@ Result<std::unique_ptr<Child>> spawn(const Command& command) {
                 fmt::format("cannot open /dev/null: {}", std::generic_category().message(errno)));
   }
 
+  util::Fd rules;
+  if (command.confinement && !command.sandbox) {
+    auto made = landlock_rules(*command.confinement);
+    if (!made) return fail(made.error());
+    rules = std::move(*made);
+  }
+
   std::vector<std::string> env;
   for (auto const& [name, value] : command.env) env.push_back(fmt::format("{}={}", name, value));
   auto const argv = c_array(launch->argv);
@@ -279,6 +290,7 @@ Result<std::unique_ptr<Child>> spawn(const Command& command) {
   setup.failure_pipe = failures->write.get();
   setup.inherit = launch->inherit;
   setup.limits = command.limits;
+  setup.landlock = rules.get();
   // bubblewrap sets it itself, and where it is installed setuid it could not work with it.
   setup.no_new_privs = !command.sandbox;
   setup.parent = ::getpid();

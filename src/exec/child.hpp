@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "cuda_agent/error.hpp"
+#include "exec/confinement.hpp"
 #include "exec/sandbox.hpp"
 #include "util/deadline.hpp"
 
@@ -33,7 +34,8 @@ struct Command {
   std::map<std::string, std::string> env;  ///< the whole environment
   std::filesystem::path cwd;               ///< inside the sandbox when there is one; empty = "/"
   Limits limits;
-  std::optional<SandboxPlan> sandbox;                 ///< none = run directly
+  std::optional<SandboxPlan> sandbox;                 ///< by bubblewrap; none = run directly
+  std::optional<Confinement> confinement = {};        ///< by landlock, without a sandbox; none = not confined
   std::vector<std::pair<int, int>> inherit;           ///< (our descriptor, its number in the child, >= 3)
   std::size_t capture_head = std::size_t{64} * 1024;  ///< bytes of stdout+stderr kept from the beginning
   std::size_t capture_tail = std::size_t{64} * 1024;  ///< and from the end; what lies between is counted and dropped

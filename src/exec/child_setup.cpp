@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "exec/confinement.hpp"
+
 namespace cuda_agent::exec {
 
 namespace {
@@ -60,6 +62,7 @@ bool place_descriptors(ChildSetup& setup) noexcept {
   if (failure_pipe < 0) return false;
   setup.failure_pipe = failure_pipe;
   if (!lift(setup.input) || !lift(setup.output)) return false;
+  if (setup.landlock >= 0 && !lift(setup.landlock)) return false;
   for (auto& [source, target] : setup.inherit) {
     if (!lift(source)) return false;
   }
@@ -100,6 +103,7 @@ void become_command(ChildSetup& setup) noexcept {
   if (::chdir(setup.cwd) != 0) report_and_exit(setup, SetupStage::enter_folder);
   if (setup.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (!set_limits(setup.limits)) report_and_exit(setup, SetupStage::limits);
+  if (setup.landlock >= 0 && confine_self(setup.landlock) != 0) report_and_exit(setup, SetupStage::confine);
   ::execve(setup.argv[0], setup.argv, setup.envp);
   report_and_exit(setup, SetupStage::execute);
 }

@@ -11,7 +11,7 @@
 namespace cuda_agent::exec {
 
 /// Where it went wrong, as the child reports it.
-enum class SetupStage : int { inherit, limits, enter_folder, execute };
+enum class SetupStage : int { inherit, limits, enter_folder, confine, execute };
 
 struct SetupFailure {
   SetupStage stage = SetupStage::execute;
@@ -28,6 +28,7 @@ struct ChildSetup {
   int failure_pipe = -1;                     ///< CLOEXEC: its end of file is the news of a good exec
   std::vector<std::pair<int, int>> inherit;  ///< changed in the child
   Limits limits;
+  int landlock = -1;  ///< rules to be put on; -1: none
   bool no_new_privs = true;
   pid_t parent = 0;
 };

@@ -107,14 +107,26 @@ Arguments bubblewrap_argv(const SandboxSupport& support, const SandboxPlan& plan
 }
 
 std::vector<Protection> protections(const SandboxSupport& support) {
+  constexpr int with_tcp = 4;
   auto const by_bubblewrap = [&support](std::string name, const std::string& what) {
     return Protection{std::move(name), support.bubblewrap, support.bubblewrap ? what : support.reason};
   };
+  Protection files = by_bubblewrap(
+      "file system", "read-only system, private /tmp and HOME, no other home; only bound folders are seen");
+  Protection network = by_bubblewrap("network", "none: an empty network namespace");
+  if (!support.bubblewrap && support.landlock > 0) {
+    files = {"file system", true,
+             fmt::format("landlock {}: system and interpreter read-only, no other folder, nothing to write to for a "
+                         "candidate; no capabilities",
+                         support.landlock)};
+    if (support.landlock >= with_tcp && support.seccomp) {
+      network = {"network", true, "landlock: no TCP; the candidate's system-call filter: only local sockets"};
+    }
+  }
   return {
       by_bubblewrap("namespaces", "bubblewrap: user, pid, net, ipc, uts and mount namespaces, no capabilities"),
-      by_bubblewrap("file system",
-                    "read-only system, private /tmp and HOME, no other home; only bound folders are seen"),
-      by_bubblewrap("network", "none: an empty network namespace"),
+      std::move(files),
+      std::move(network),
       {"no_new_privs", support.no_new_privs, "set before the command is executed"},
       {"resource limits", true, "core dumps, and memory, file size and processor time where the command names them"},
       {"inherited descriptors", true, "closed, but for those that the command names"},

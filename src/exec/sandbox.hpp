@@ -35,12 +35,14 @@ struct SandboxSupport {
   std::filesystem::path bubblewrap_path;
   std::string reason;       ///< why not, with what to do, when bubblewrap is false
   bool tmpfs_size = false;  ///< this bubblewrap can limit the size of a tmpfs
+  int landlock = 0;         ///< without bubblewrap: the version of landlock (confinement.hpp); 0: none
   bool seccomp = false;     ///< the kernel has seccomp filters
   bool no_new_privs = true;
 };
 
 /// Tries once (and remembers for the life of the process) whether bubblewrap works here, for at most 5 s; PATH is
-/// searched for bwrap. With CUDA_AGENT_SANDBOX=none in the environment it is not tried and not used.
+/// searched for bwrap. With CUDA_AGENT_SANDBOX=none in the environment nothing is tried and used, with =landlock
+/// bubblewrap is not.
 const SandboxSupport& probe_sandbox();
 
 /// The lines for the verdict's `protections`.

@@ -66,8 +66,14 @@ bool can_limit_tmpfs(const fs::path& bubblewrap) {
 SandboxSupport probe() {
   SandboxSupport support;
   support.seccomp = kernel_has_seccomp_filters();
-  if (util::get_env("CUDA_AGENT_SANDBOX") == "none") {
+  auto const asked = util::get_env("CUDA_AGENT_SANDBOX");
+  if (asked == "none") {
     support.reason = "switched off by CUDA_AGENT_SANDBOX=none in the environment";
+    return support;
+  }
+  support.landlock = landlock_version();
+  if (asked == "landlock") {
+    support.reason = "bubblewrap is switched off by CUDA_AGENT_SANDBOX=landlock in the environment";
     return support;
   }
   auto const bubblewrap = util::find_executable("bwrap");

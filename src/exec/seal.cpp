@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "util/fd.hpp"
@@ -119,6 +120,10 @@ Result<std::string> seal_filter(Seal seal) {
     int const code = ::seccomp_rule_add(context.get(), SCMP_ACT_ERRNO(EPERM), one.call, 1, equal);
     if (code < 0) worst = code;
   }
+  scmp_arg_cmp const not_local{0, SCMP_CMP_NE, AF_UNIX, 0};
+  if (int const code = ::seccomp_rule_add(context.get(), SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1, not_local);
+      code < 0)
+    worst = code;
   // Its flags lie in memory, where no filter sees them: glibc then uses clone.
   refuse(SCMP_SYS(clone3), ENOSYS);
   if (seal == Seal::no_new_threads) {

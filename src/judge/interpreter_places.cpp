@@ -27,6 +27,12 @@ void InterpreterPlaces::bind(exec::SandboxPlan& plan) const {
   }
 }
 
+std::vector<fs::path> InterpreterPlaces::outside() const {
+  std::vector<fs::path> paths;
+  for (auto const& [outside, inside] : m_places) paths.push_back(outside);
+  return paths;
+}
+
 fs::path InterpreterPlaces::inside(const fs::path& path) const {
   for (auto const& [outside, inside] : m_places) {
     auto const rest = path.lexically_relative(outside);

@@ -16,6 +16,8 @@ class InterpreterPlaces {
   explicit InterpreterPlaces(const build::Interpreter& interpreter);
   /// Read-only. What is moved is also where it was: pyvenv.cfg and the like name it.
   void bind(exec::SandboxPlan& plan) const;
+  /// As they are on the host.
+  std::vector<std::filesystem::path> outside() const;
   std::filesystem::path inside(const std::filesystem::path& path) const;
 
  private:

@@ -60,6 +60,21 @@ std::map<std::string, std::string> environment(const WorkerSetup& setup, const f
   return env;
 }
 
+/// Everything where it is. A candidate finds no place to write to.
+exec::Confinement confinement(const WorkerSetup& setup, const InterpreterPlaces& places,
+                              std::map<std::string, std::string>& env) {
+  exec::Confinement made;
+  made.read = places.outside();
+  made.read.push_back(setup.module_folder);
+  made.read.push_back(setup.folder);
+  made.device_nodes = setup.needs.device_nodes;
+  if (setup.role == Role::reference) {
+    made.write.push_back(setup.cache);
+    env["TMPDIR"] = setup.cache.string();
+  }
+  return made;
+}
+
 }  // namespace
 
 WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSupport& support) {
@@ -105,6 +120,7 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
     command.sandbox = std::move(plan);
   } else {
     command.env["HOME"] = setup.folder.string();
+    if (support.landlock > 0) command.confinement = confinement(setup, places, command.env);
   }
   return made;
 }

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,16 @@ TEST(Seal, NothingSendsASignalByItself) {
                      [] { return ::fcntl(STDIN_FILENO, F_SETOWN, ::getpid()) == -1 && errno == EPERM; }));
   EXPECT_TRUE(sealed(Seal::no_new_processes, [] {
     return ::prctl(PR_SET_PDEATHSIG, SIGCONT) == -1 && errno == EPERM && ::prctl(PR_GET_DUMPABLE) != -1;
+  }));
+}
+
+TEST(Seal, OnlyLocalSocketsAreMade) {
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] {
+    bool good = ::socket(AF_UNIX, SOCK_DGRAM, 0) != -1;
+    for (int const family : {AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_VSOCK}) {
+      good = good && ::socket(family, SOCK_DGRAM, 0) == -1 && errno == EPERM;
+    }
+    return good;
   }));
 }
 
