@@ -73,7 +73,7 @@ class Case:
 
     @property
     def is_for_policy(self):
-        """Whether the policy is what must catch it; it is judged without the policy otherwise, or that would come first."""
+        """Whether the policy is what must catch it; an exploit for other layers is judged without it."""
         return self.facts.get("caught_by") == "policy"
 
     @property
@@ -332,7 +332,7 @@ def rules_of(verdict):
 
 
 def ask_policy(case, workspace, options, result):
-    """Judges an exploit that another layer catches with the policy on: does that refuse it as well, as its case says?"""
+    """Judges an exploit of another layer with the policy: is it refused as well, or not, as its case says?"""
     if case.needs_cuda and not has_gpu():
         arguments = [str(options.binary), "compile", str(workspace), "--arch", "90a", "--json", "--timeout", "600"]
     else:
@@ -375,7 +375,8 @@ def check_gain(case, result, ask_again):
         while max(estimates) <= most and len(estimates) < GAP_ASKS:
             estimates.append(ask_again())
         if max(estimates) <= most:
-            result.wrong.append(f"{max(estimates):.2f}x eager at most: it gains nothing now, so take the mark away ({case.gap})")
+            words = f"{max(estimates):.2f}x eager at most: it gains nothing now, so take the mark away"
+            result.wrong.append(f"{words} ({case.gap})")
         return
     if estimates[0] <= most:
         return
@@ -553,7 +554,9 @@ def line_of(result, case):
     state = "skipped" if result.skipped and not result.wrong else "WRONG" if result.wrong else "gap" if case.gap else "ok"
     got = f"{result.outcome} ({result.exit_code})" if result.outcome else "-"
     layer = case.facts.get("caught_by", "-")
-    asked = f" | policy, {result.policy_seconds:.1f} s: {', '.join(result.policy) or 'nothing'}" if result.policy_seconds else ""
+    asked = ""
+    if result.policy_seconds:
+        asked = f" | policy, {result.policy_seconds:.1f} s: {', '.join(result.policy) or 'nothing'}"
     return (
         f"{state:8}{case.name:44} {result.expected:26} {got:26} {layer:9} {result.seconds:6.1f}  "
         f"{say_naive(result.naive):24} {result.message[:90]}{asked}"

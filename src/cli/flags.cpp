@@ -193,6 +193,16 @@ void add_policy_flag(CLI::App& command, judge::Options& options) {
                    "The rules that a candidate must keep; with none, for experiments, there is no reward");
 }
 
+void add_layer_flag(CLI::App& command, judge::Options& options) {
+  add_choice<judge::Layer>(command, "--without", options.without,
+                           {{"nothing", judge::Layer::none},
+                            {"comparison", judge::Layer::comparison},
+                            {"fresh-inputs", judge::Layer::fresh_inputs},
+                            {"seal", judge::Layer::seal},
+                            {"stopping", judge::Layer::stopping}},
+                           "Leave out one layer of protection, to see what it is there for; there is no reward then");
+}
+
 void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) {
   command
       .add_option("--trials", options.trials,
@@ -225,8 +235,8 @@ void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) 
       command, "--precision", options.precision,
       {{"same", judge::PrecisionRule::same}, {"any", judge::PrecisionRule::any}, {"tf32", judge::PrecisionRule::tf32}},
       "How precise a candidate must be for a reward above 1: as eager, as the tolerance, or TF32 for eager as well");
-  command.add_flag(
-      "--only-drawn-inputs{false}", options.other_inputs,
+  command.add_flag_callback(
+      "--only-drawn-inputs", [&options] { options.other_inputs = false; },
       "Do not try inputs of other signs and sizes than get_inputs draws: for tasks to which these mean nothing");
   command.add_flag("--keep-going", options.keep_going, "Check all inputs, also after one failed");
   command

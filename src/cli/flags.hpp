@@ -37,6 +37,8 @@ void add_build_flags(CLI::App& command, judge::Options& options);
 void add_task_flags(CLI::App& command, AskOptions& options);
 /// --policy.
 void add_policy_flag(CLI::App& command, judge::Options& options);
+/// --without.
+void add_layer_flag(CLI::App& command, judge::Options& options);
 enum class SeedFlag { yes, no };
 /// --trials, --seed where it makes sense, --rtol, --atol, --contract, --keep-going, --call-timeout.
 void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed = SeedFlag::yes);

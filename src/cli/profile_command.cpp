@@ -12,6 +12,7 @@ void setup_profile(CLI::App& app, Action& action) {
   auto* const command = add_command(app, "profile", "Build, then time the candidate against PyTorch");
   add_workspace(*command, options->workspace);
   add_policy_flag(*command, options->judge);
+  add_layer_flag(*command, options->judge);
   add_task_flags(*command, *options);
   add_speed_flags(*command, options->judge);
   add_device_flags(*command, options->judge);

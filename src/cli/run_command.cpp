@@ -13,6 +13,7 @@ void setup_run(CLI::App& app, Action& action) {
   add_workspace(*command, options->workspace);
   add_task_flags(*command, *options);
   add_policy_flag(*command, options->judge);
+  add_layer_flag(*command, options->judge);
   add_build_flags(*command, options->judge);
   add_check_flags(*command, options->judge);
   add_speed_flags(*command, options->judge);

@@ -12,6 +12,7 @@ void setup_verify(CLI::App& app, Action& action) {
   auto* const command = add_command(app, "verify", "Build, then compare the candidate with the reference");
   add_workspace(*command, options->workspace);
   add_policy_flag(*command, options->judge);
+  add_layer_flag(*command, options->judge);
   add_task_flags(*command, *options);
   add_check_flags(*command, options->judge);
   add_device_flags(*command, options->judge);

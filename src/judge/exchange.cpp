@@ -161,6 +161,7 @@ Result<void> Exchange::make_slots(std::uint64_t bytes, int calls) {
 }
 
 Result<void> Exchange::draw(std::uint64_t seed, int calls, InputKind kind) {
+  seed = m_only_seed.value_or(seed);
   m_call_seed = seed;
   if (calls != m_calls) {  // other slots, which no call has warmed up
     m_reference.calls.clear();

@@ -92,6 +92,9 @@ class Exchange {
   /// Lends the candidate's worker what its timed calls are started and ended with.
   Result<void> prepare_candidate();
 
+  /// From now on every draw is the same.
+  void repeat_inputs(std::uint64_t seed) { m_only_seed = seed; }
+
   /// Draws inputs for `calls` slots under seeds derived from `seed` and binds them in every worker that is there.
   Result<void> draw(std::uint64_t seed, int calls, InputKind kind = InputKind::drawn);
 
@@ -182,6 +185,7 @@ class Exchange {
   int m_calls = 0;
   int m_slots = 0;
   int m_generation = 0;
+  std::optional<std::uint64_t> m_only_seed;
   device::CallMode m_mode = device::CallMode::gated;
   std::map<Arm, device::CallMode> m_mode_of;
 };

@@ -462,6 +462,10 @@ class Judgement {
 
   /// Before the candidate's worker hears of its candidate: what it will never need is taken from it.
   Result<void> seal_candidate() {
+    if (m_options.without == Layer::seal) {
+      m_verdict.protections.push_back({"system-call filter", false, "--without seal"});
+      return {};
+    }
     bool const gpu = m_target == build::Target::cuda;
     auto const filter = exec::seal_filter(exec::Seal::no_new_processes);
     if (!filter) return fail(filter.error());
@@ -478,7 +482,7 @@ class Judgement {
 
   /// Once it has run a few times: whatever starts threads for good has done so.
   Result<void> seal_threads() {
-    if (m_target == build::Target::cpu) return {};
+    if (m_target == build::Target::cpu || m_options.without == Layer::seal) return {};
     auto const filter = exec::seal_filter(exec::Seal::no_new_threads);
     if (!filter) return fail(filter.error());
     auto const sealed = m_candidate->request({{"op", "seal"}, {"filter", *filter}, {"devices", false}}, {}, m_deadline,
@@ -526,6 +530,8 @@ class Judgement {
     Stopwatch const watch(seconds("load"));
     m_progress.step("loading the candidate");
     if (auto admitted = admit_candidate(); !admitted) return admitted;
+    if (m_options.without == Layer::fresh_inputs) m_exchange->repeat_inputs(m_seed);
+    if (m_options.without == Layer::stopping) m_candidate->let_run();
     if (auto sealed = seal_candidate(); !sealed) return sealed;
     if (auto placed = place("model_new.py", m_candidate_folder); !placed) return placed;
     m_candidate_loaded = true;
@@ -569,7 +575,9 @@ class Judgement {
   }
 
   CallLimits call_limits() const { return {m_deadline, m_options.call_timeout}; }
-  ToleranceOverride tolerance() const { return {m_options.rtol, m_options.atol}; }
+  ToleranceOverride tolerance() const {
+    return {m_options.rtol, m_options.atol, m_options.without == Layer::comparison};
+  }
 
   Result<void> check() {
     Stopwatch const watch(seconds("verify"));
@@ -695,8 +703,17 @@ class Judgement {
     // Cut where it was captured: to cut it again would leave a wrong count of what was left out.
     constexpr std::size_t whole = std::size_t{1} << 20;
     if (m_candidate && m_admitted) m_verdict.candidate_output = util::escape_untrusted(m_candidate->printed(), whole);
-    m_verdict.protections.push_back(
-        {"fresh_inputs", true, "inputs are drawn anew for every call, after the candidate is loaded"});
+    m_verdict.protections.push_back({"fresh_inputs", m_options.without != Layer::fresh_inputs,
+                                     m_options.without == Layer::fresh_inputs
+                                         ? "--without fresh-inputs: every call gets the same"
+                                         : "inputs are drawn anew for every call, after the candidate is loaded"});
+    if (m_options.without == Layer::comparison) {
+      m_verdict.protections.push_back({"comparison", false, "--without comparison: results are not looked at"});
+    }
+    if (m_options.without == Layer::stopping) {
+      m_verdict.protections.push_back(
+          {"stopping", false, "--without stopping: the candidate's worker runs on while it is not called"});
+    }
     m_verdict.protections.push_back(
         {"separate_processes", true, "the candidate's process never holds model.py or an expected result"});
     m_verdict.protections.push_back(
@@ -709,6 +726,7 @@ class Judgement {
     facts.fault = m_verdict.fault;
     facts.seeds_replayed = m_options.seed.has_value();
     facts.policy_off = !m_options.policy;
+    facts.layer_off = m_options.without != Layer::none;
     if (m_verdict.correctness) facts.precision = m_verdict.correctness->precision;
     facts.task_findings = m_verdict.task_findings;
     if (m_verdict.speed) {

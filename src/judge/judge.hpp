@@ -20,6 +20,15 @@ namespace cuda_agent::judge {
 enum class Device { automatic, cpu, cuda };
 enum class Contract { cuda_agent, kernelbench };
 enum class Baseline { eager, compiled, both };
+/// A layer of protection that can be left out, to see what it is there for.
+enum class Layer {
+  none,
+  comparison,    ///< results are not compared
+  fresh_inputs,  ///< every call gets the inputs of the first
+  seal,          ///< the candidate's worker keeps all system calls
+  stopping,      ///< the candidate's worker runs on while it is not called
+};
+
 enum class Stage { compile, verify, profile, run };  ///< where the pipeline stops
 
 struct Options {
@@ -44,6 +53,7 @@ struct Options {
   std::optional<double> require_speedup;
   bool task_pinned = false;     ///< model.py comes from outside of the workspace, or has the hash that was asked for
   bool policy = true;           ///< false: the rules of the policy are not asked; no reward
+  Layer without = Layer::none;  ///< what is left out; no reward
   bool strict_sandbox = false;  ///< refuse to run candidates with less than every protection
   int threads = 0;              ///< CPU threads of every worker; 0 = all cores but one, four at the most
 };

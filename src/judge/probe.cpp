@@ -84,6 +84,7 @@ class Prober {
                            .earlier(m_options.limits.ask);
     auto candidate = m_exchange.call(Arm::candidate, limit, "running ModelNew.forward");
     if (!candidate) return fail(candidate.error());
+    m_single = itself->single_rms_error.has_value();
     m_eager = std::move(*eager);
     m_candidate = std::move(*candidate);
     return check_candidate(m_exchange, m_eager, m_candidate, !*kept, m_options.tolerance, 0, m_correctness);
@@ -116,10 +117,19 @@ class Prober {
       m_probe.not_precise = fmt::format("the task's model did not run in float64: {}", error.message);
       return {};
     };
+    if (!m_single) {
+      m_probe.not_precise = "no result is of single precision";
+      return {};
+    }
+    int const generation = m_exchange.generation();
     auto const made = m_reference.request({{"op", "exact"}}, {}, m_options.limits.ask, "making a float64 model");
     if (!made) return unmeasured(made.error());
     auto const exact = m_exchange.call(Arm::exact, m_options.limits.ask, "running the task's own model in float64");
     if (!exact) return unmeasured(exact.error());
+    if (m_exchange.generation() != generation) {
+      m_probe.not_precise = "the task's model gives larger results in float64";
+      return {};
+    }
     auto const eager = compared(Arm::exact, *exact, Arm::eager, m_eager);
     if (!eager) return unmeasured(eager.error());
     auto const candidate = compared(Arm::exact, *exact, Arm::candidate, m_candidate);
@@ -137,7 +147,7 @@ class Prober {
     report.lower = is_lower_precision(m_options.rule, report.eager, report.candidate);
     m_probe.precision = report;
     m_correctness.precision = report;
-    if (!report.lower || report.candidate_class != few_bits) return {};
+    if (!report.lower || report.candidate_class != few_bits || m_options.tolerance.off) return {};
     m_correctness.mismatch =
         fmt::format("precision: the error against float64 is {:.2g} of the results' RMS, eager's {:.2g}",
                     report.candidate, report.eager);
@@ -152,6 +162,7 @@ class Prober {
   Correctness& m_correctness;
   std::string m_failed;       ///< why the last draw does not count
   bool m_not_finite = false;  ///< that is why
+  bool m_single = false;      ///< some result is of single precision
   ArmCall m_eager;
   ArmCall m_candidate;
   Probe m_probe;

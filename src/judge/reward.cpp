@@ -90,6 +90,9 @@ Reward provisional_reward(const RewardFacts& facts) {
   if (facts.policy_off) {
     return none(reward, "the rules were not enforced (--policy none), so torch may have done the work");
   }
+  if (facts.layer_off) {
+    return none(reward, "a layer of protection was left out (--without)");
+  }
   if (const TaskFinding* finding = disqualifying(facts.task_findings); finding != nullptr) {
     return none(reward, fmt::format("the task is {}: {}", finding->kind, finding->message));
   }

@@ -21,6 +21,7 @@ struct RewardFacts {
   std::optional<Interval> versus_compiled;  ///< compiled time / candidate time, where timed
   bool seeds_replayed = false;              ///< --seed: the candidate may have seen the inputs
   bool policy_off = false;                  ///< --policy none: torch may have done the work
+  bool layer_off = false;                   ///< --without: a layer of protection was left out
   /// The candidate is of a lower precision than --precision asks for: 1 at the most.
   std::optional<PrecisionReport> precision = std::nullopt;
   std::vector<TaskFinding> task_findings;  ///< "degenerate" and "nondeterministic" take the reward away

@@ -47,6 +47,7 @@ void note_check(Correctness& correctness, const OutputCheck& check, int trial) {
 
 Result<void> check_candidate(Exchange& exchange, const ArmCall& eager, const ArmCall& candidate, bool inputs_may_change,
                              const ToleranceOverride& tolerance, int trial, Correctness& correctness) {
+  if (tolerance.off) return {};
   for (int k = 0; k < exchange.calls(); ++k) {
     auto const check =
         check_output(exchange.backend(), eager.outputs.at(static_cast<std::size_t>(k)), exchange.kept(Arm::eager, k),

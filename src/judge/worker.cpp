@@ -181,6 +181,7 @@ void Worker::signal(int number) {
 }
 
 void Worker::stop() {
+  if (m_let_run) return;
   signal(SIGSTOP);
   m_stopped = true;
 }

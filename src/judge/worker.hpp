@@ -73,6 +73,8 @@ class Worker final : public device::Peer {
   std::string printed();
   /// Ends its processes; what was printed stays.
   void end();
+  /// From now on it is not stopped any more (--without stopping).
+  void let_run() { m_let_run = true; }
 
  private:
   Worker(const WorkerSetup& setup, exec::Channel channel, std::unique_ptr<exec::Child> child,
@@ -88,6 +90,7 @@ class Worker final : public device::Peer {
   void signal(int number);
   bool is_held() const;
   int m_pid = 0;
+  bool m_let_run = false;
   bool m_stopped = false;
   bool m_awoke = false;  ///< it ran between stop and resume
   util::Fd m_process;    ///< pidfd of the Python process: its number may be somebody else's once it has ended

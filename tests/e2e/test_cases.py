@@ -188,7 +188,7 @@ except Exception as error:
     assert verdict["reward"]["value"] is None
     assert "--policy none" in verdict["reward"]["reason"]
     assert "swallowed:" in verdict["candidate"]["output"]
-    assert verdict["witness"] is None
-    assert "/witness" in verdict["not_measured"]
+    assert {one["name"] for one in verdict["witness"]["operators"]} >= {"aten::relu", "aten::mul"}
+    assert "/witness/kernels" in verdict["not_measured"]
     policy = next(one for one in verdict["protections"] if one["name"] == "policy")
     assert policy["in_force"] is False

@@ -41,5 +41,5 @@ def test_results_lie_on_memory_that_was_used_before(tmp_path):
     assert answer.code == 0, str(answer)
     lines = answer.verdict["candidate"]["output"].splitlines()
     faults = [int(line.split()[1]) for line in lines if line.startswith("faults ")]
-    assert len(faults) == 8, str(answer)
-    assert max(faults[2:]) < 64, faults
+    assert len(faults) >= 8, str(answer)  # and those of the probe
+    assert max(faults[2:8]) < 64, faults
