@@ -98,6 +98,7 @@ class Result:
     policy_seconds: float = 0.0
     ratio: list = field(default_factory=list)
     reward: object = None
+    reward_reason: str = ""
     seconds: float = 0.0
     naive: dict = field(default_factory=dict)
     wrong: list = field(default_factory=list)  # what is not as it should be
@@ -319,7 +320,7 @@ def note_verdict(result, out, err):
         result.wrong.append(f"no JSON object on standard output: {(out + err)[-400:]}")
         return
     result.outcome, result.message = verdict["outcome"], verdict["message"]
-    result.reward = verdict["reward"]["value"]
+    result.reward, result.reward_reason = verdict["reward"]["value"], verdict["reward"]["reason"]
     result.rules = rules_of(verdict)
     for one in (verdict.get("speed") or {}).get("ratios", []):
         if one["baseline"] == "eager":
