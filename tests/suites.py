@@ -364,6 +364,8 @@ def check_expectation(case, result):
         result.wrong.append(f"the message does not match {expect['message']!r}: {result.message}")
     if not case.gap and "reward" in expect and result.reward != expect["reward"]:
         result.wrong.append(f"reward {result.reward}, expected {expect['reward']}")
+    if "reward" in expect and expect["reward"] is None and "--policy none" in result.reward_reason:
+        result.wrong.append("there is no reward since the policy is off, which hides why there should be none")
 
 
 def check_gain(case, result, ask_again):

@@ -191,9 +191,10 @@ void Worker::resume() {
   signal(SIGCONT);
 }
 
-/// A stop takes effect a moment after it was sent, in the last thread of all.
+/// A stop takes effect once every thread has been scheduled, which takes its time on a busy machine: what counts is that
+/// it does.
 bool Worker::is_held() const {
-  constexpr int tries = 20;
+  constexpr int tries = 2000;
   for (int i = 0; i < tries; ++i) {
     auto const text = util::read_file(fmt::format("/proc/{}/stat", m_pid), 4096);
     if (!text) return true;  // it has ended

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import NO_POLICY, expect, judged, tiny_workspace
+from harness import NO_POLICY, TINY_KERNEL, expect, judged, tiny_workspace
 
 # Each in forward, where a candidate could do it on every call.
 ATTEMPTS = {
@@ -27,6 +27,33 @@ def test_an_honest_candidate_runs_under_the_seal(tmp_path):
     answer = judged("verify", tiny_workspace(tmp_path / "workspace"))
     assert answer.code == 0, str(answer)
     assert in_force(answer.verdict, "system-call filter")
+
+
+# Continues its process every millisecond, whoever has stopped it.
+TIMER = """
+#include <csignal>
+#include <ctime>
+
+static const bool timer_runs = [] {
+  std::signal(SIGCONT, [](int) {});
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGCONT;
+  timer_t timer{};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) return false;
+  itimerspec often{};
+  often.it_value.tv_nsec = often.it_interval.tv_nsec = 1000000;
+  return timer_settime(timer, 0, &often, nullptr) == 0;
+}();
+"""
+
+
+def test_a_candidate_that_continues_itself_is_kept_from_it_and_found_out_otherwise(tmp_path):
+    made = tiny_workspace(tmp_path / "workspace", kernel=TIMER + TINY_KERNEL)
+    expect(judged("verify", made, *NO_POLICY), 0, "pass", fault="none")
+    answer = judged("verify", made, *NO_POLICY, "--without", "seal")
+    verdict = expect(answer, 4, "policy_violation", "running while it should have been stopped")
+    assert not in_force(verdict, "system-call filter")
 
 
 def in_force(verdict, name):
