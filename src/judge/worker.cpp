@@ -191,8 +191,8 @@ void Worker::resume() {
   signal(SIGCONT);
 }
 
-/// A stop takes effect once every thread has been scheduled, which takes its time on a busy machine: what counts is that
-/// it does.
+/// A stop takes effect once every thread has been scheduled, which takes its time on a busy machine: what counts is
+/// that it does.
 bool Worker::is_held() const {
   constexpr int tries = 2000;
   for (int i = 0; i < tries; ++i) {
