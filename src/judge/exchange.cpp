@@ -5,6 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "util/hash.hpp"
 #include "util/random.hpp"
 
 namespace cuda_agent::judge {
@@ -54,6 +55,12 @@ std::string_view to_string(Arm arm) {
       return "exact";
   }
   return "";
+}
+
+std::uint64_t told_seed(std::uint64_t seed) {
+  util::Sha256 hash;
+  hash.update(fmt::format("told {}", seed));
+  return std::stoull(hash.hex().substr(0, 15), nullptr, 16);
 }
 
 Result<EncodedValues> encoded_values(const nlohmann::json& reply) {
@@ -286,7 +293,7 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                                 {"arena", outputs_arena},
                                 {"at", 0},
                                 {"room", m_room},
-                                {"rng", m_call_seed >> 1},
+                                {"rng", told_seed(m_call_seed)},
                                 {"launches", kind.launches},
                                 {"written", kind.written},
                                 {"stored", kind.stored},

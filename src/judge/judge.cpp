@@ -341,7 +341,7 @@ class Judgement {
     m_progress.step("loading the task");
     nlohmann::json const message = {{"op", "load"},
                                     {"path", (m_reference->folder_inside() / "model.py").string()},
-                                    {"seed", m_seed >> 1},
+                                    {"seed", told_seed(m_seed)},
                                     {"eval", m_options.contract == Contract::cuda_agent}};
     auto loaded = m_reference->request(message, {}, m_deadline, "loading model.py");
     if (!loaded) return fail(loaded.error());
@@ -558,10 +558,14 @@ class Judgement {
     auto const limit = [&] {
       return util::Deadline::after(std::chrono::duration<double>(m_options.call_timeout)).earlier(m_deadline);
     };
-    nlohmann::json const message = {{"op", "load"},        {"folder", m_candidate->folder_inside().string()},
-                                    {"arena", *arena},     {"at", 0},
-                                    {"init", init},        {"signature", m_task.at("signature")},
-                                    {"seed", m_seed >> 1}, {"eval", m_options.contract == Contract::cuda_agent}};
+    nlohmann::json const message = {{"op", "load"},
+                                    {"folder", m_candidate->folder_inside().string()},
+                                    {"arena", *arena},
+                                    {"at", 0},
+                                    {"init", init},
+                                    {"signature", m_task.at("signature")},
+                                    {"seed", told_seed(m_seed)},
+                                    {"eval", m_options.contract == Contract::cuda_agent}};
     auto loaded = m_candidate->request(message, {}, limit(), "importing model_new.py and constructing ModelNew");
     if (!loaded) return fail(loaded.error());
     if (m_options.contract == Contract::kernelbench) return {};
