@@ -122,8 +122,10 @@ class Judgement {
     if (timed()) {
       if (auto done = time_arms(); !done) return done;
     }
-    if (auto done = probe_candidate(); !done) return done;
-    if (auto done = ask_witness(); !done) return done;
+    if (!m_candidate->ended()) {  // else eager was timed alone once more, without it
+      if (auto done = probe_candidate(); !done) return done;
+      if (auto done = ask_witness(); !done) return done;
+    }
     return timed() ? require_speedup() : Result<void>();
   }
 

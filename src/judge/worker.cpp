@@ -80,7 +80,10 @@ Worker::Worker(const WorkerSetup& setup, exec::Channel channel, std::unique_ptr<
 
 Worker::~Worker() { m_child->kill(); }
 
-void Worker::end() { m_child->kill(); }
+void Worker::end() {
+  m_child->kill();
+  m_ended = true;
+}
 
 Result<nlohmann::json> Worker::ready(util::Deadline deadline) {
   auto message = m_channel.receive(message_limit, deadline, *m_child);
