@@ -204,13 +204,13 @@ class Ask {
     if (m_workspace) verdict.workspace = m_workspace->root.string();
     verdict.contract = m_options.judge.contract == judge::Contract::kernelbench ? "kernelbench" : "cuda-agent";
     set_failure(verdict, util::interrupted() ? util::interrupted_error() : error);
-    if (m_options.judge.stage == judge::Stage::run) {
-      judge::RewardFacts facts;
-      facts.outcome = verdict.outcome;
-      facts.fault = verdict.fault;
-      facts.seeds_replayed = m_options.judge.seed.has_value();
-      verdict.reward = judge::provisional_reward(facts);
-    }
+    judge::RewardFacts facts;
+    facts.outcome = verdict.outcome;
+    facts.fault = verdict.fault;
+    facts.seeds_replayed = m_options.judge.seed.has_value();
+    facts.policy_off = !m_options.judge.policy;
+    facts.layer_off = m_options.judge.without != judge::Layer::none;
+    verdict.reward = judge::provisional_reward(facts);
     return verdict;
   }
 

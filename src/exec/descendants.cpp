@@ -150,6 +150,8 @@ std::vector<std::string> running_orphans() {
   return names;
 }
 
+char state_of(pid_t pid) { return stat_of(pid).state; }
+
 bool wait_for_end(pid_t pid, util::Deadline deadline) {
   util::Fd const pidfd(open_pidfd(pid));
   while (true) {

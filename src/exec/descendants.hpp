@@ -49,6 +49,9 @@ std::vector<std::string> running_orphans();
 /// Waits until `pid`, a child of ours, has ended (it stays unreaped). False at the deadline.
 bool wait_for_end(pid_t pid, util::Deadline deadline);
 
+/// The kernel's letter for what a process does ('R', 'S', 'T' stopped, 'Z', …); 'X' when there is none.
+char state_of(pid_t pid);
+
 /// A pidfd, or nothing on kernels without.
 int open_pidfd(pid_t pid) noexcept;
 

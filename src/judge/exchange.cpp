@@ -5,7 +5,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "util/hash.hpp"
 #include "util/random.hpp"
 
 namespace cuda_agent::judge {
@@ -55,12 +54,6 @@ std::string_view to_string(Arm arm) {
       return "exact";
   }
   return "";
-}
-
-std::uint64_t told_seed(std::uint64_t seed) {
-  util::Sha256 hash;
-  hash.update(fmt::format("told {}", seed));
-  return std::stoull(hash.hex().substr(0, 15), nullptr, 16);
 }
 
 Result<EncodedValues> encoded_values(const nlohmann::json& reply) {
@@ -180,7 +173,7 @@ Result<void> Exchange::draw(std::uint64_t seed, int calls, InputKind kind) {
     auto const k = drawn.size();
     bool const ready = m_slots >= calls && m_slot_bytes > 0;
     nlohmann::json message = {{"op", "draw"},
-                              {"seed", util::SplitMix64(seed + k)() >> 1},
+                              {"seed", util::derived_seed("inputs", seed + k)},
                               {"other", kind != InputKind::drawn},
                               {"outlier", outlier_of(kind)},
                               {"arena", nullptr}};
@@ -293,7 +286,7 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                                 {"arena", outputs_arena},
                                 {"at", 0},
                                 {"room", m_room},
-                                {"rng", told_seed(m_call_seed)},
+                                {"rng", util::derived_seed("call", m_call_seed)},
                                 {"launches", kind.launches},
                                 {"written", kind.written},
                                 {"stored", kind.stored},

@@ -62,9 +62,6 @@ struct NullKind {
   bool stored = true;    ///< false: nothing is stored
 };
 
-/// A seed that a candidate's worker may be told: nothing about `seed` or its successors follows from it (SHA-256).
-std::uint64_t told_seed(std::uint64_t seed);
-
 /// Lends memory to one worker and remembers under which numbers.
 class Loan {
  public:

@@ -122,11 +122,7 @@ class Judgement {
     if (timed()) {
       if (auto done = time_arms(); !done) return done;
     }
-    if (!m_candidate->ended()) {  // else eager was timed alone once more, without it
-      if (auto done = probe_candidate(); !done) return done;
-      if (auto done = ask_witness(); !done) return done;
-    }
-    return timed() ? require_speedup() : Result<void>();
+    return timed() ? require_speedup() : look_last();
   }
 
   /// A GPU is shared: what one process does to it can show in another's error.
@@ -307,7 +303,11 @@ class Judgement {
     auto const reply = m_candidate->request({{"op", "witness"}}, {}, m_deadline, "asking what ModelNew has called");
     if (!reply) return fail(reply.error());
     auto seen = read_witness(*reply);
-    if (!seen) return m_options.policy ? Result<void>(fail(seen.error())) : Result<void>();
+    if (!seen && m_options.policy) return fail(seen.error());
+    if (!seen) {
+      m_verdict.not_measured["/witness"] = seen.error().message;
+      return {};
+    }
     m_verdict.witness = std::move(*seen);
     if (!m_options.policy) return {};
     auto found = check_witness(*m_verdict.witness, m_installation.policy);
@@ -343,7 +343,7 @@ class Judgement {
     m_progress.step("loading the task");
     nlohmann::json const message = {{"op", "load"},
                                     {"path", (m_reference->folder_inside() / "model.py").string()},
-                                    {"seed", told_seed(m_seed)},
+                                    {"seed", util::derived_seed("constructor", m_seed)},
                                     {"eval", m_options.contract == Contract::cuda_agent}};
     auto loaded = m_reference->request(message, {}, m_deadline, "loading model.py");
     if (!loaded) return fail(loaded.error());
@@ -566,7 +566,7 @@ class Judgement {
                                     {"at", 0},
                                     {"init", init},
                                     {"signature", m_task.at("signature")},
-                                    {"seed", told_seed(m_seed)},
+                                    {"seed", util::derived_seed("constructor", m_seed)},
                                     {"eval", m_options.contract == Contract::cuda_agent}};
     auto loaded = m_candidate->request(message, {}, limit(), "importing model_new.py and constructing ModelNew");
     if (!loaded) return fail(loaded.error());
@@ -606,7 +606,8 @@ class Judgement {
                            .budget_seconds = 1.0,
                            .tolerance = tolerance(),
                            .limits = call_limits(),
-                           .when_warm = [this] { return seal_threads(); }};
+                           .when_warm = [this] { return seal_threads(); },
+                           .when_timed = [this] { return look_last(); }};
     if (m_target == build::Target::cpu) {
       // Between processors that do other things as well, one round says less than on a GPU: more of them.
       options.rule.looks = {12, 24, 48, 96};
@@ -633,6 +634,11 @@ class Judgement {
       m_verdict.not_measured["/speed/eager"] = "--baseline compiled leaves it out of the ratios";
     }
     return {};
+  }
+
+  Result<void> look_last() {
+    if (auto done = probe_candidate(); !done) return done;
+    return ask_witness();
   }
 
   /// Last, since the task's model may not survive inputs that it was not made for.

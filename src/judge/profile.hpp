@@ -72,6 +72,8 @@ struct ProfileOptions {
   CallLimits limits;
   /// Called once every arm has run and before anything is timed.
   std::function<Result<void>()> when_warm = [] { return Result<void>(); };
+  /// Called once everything is timed, while the candidate is still there: eager may be timed once more without it.
+  std::function<Result<void>()> when_timed = [] { return Result<void>(); };
 };
 
 struct ProfileResult {

@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "exec/descendants.hpp"
 #include "judge/worker_command.hpp"
-#include "util/files.hpp"
 #include "util/json.hpp"
 #include "util/text.hpp"
 
@@ -80,10 +80,7 @@ Worker::Worker(const WorkerSetup& setup, exec::Channel channel, std::unique_ptr<
 
 Worker::~Worker() { m_child->kill(); }
 
-void Worker::end() {
-  m_child->kill();
-  m_ended = true;
-}
+void Worker::end() { m_child->kill(); }
 
 Result<nlohmann::json> Worker::ready(util::Deadline deadline) {
   auto message = m_channel.receive(message_limit, deadline, *m_child);
@@ -199,11 +196,8 @@ void Worker::resume() {
 bool Worker::is_held() const {
   constexpr int tries = 2000;
   for (int i = 0; i < tries; ++i) {
-    auto const text = util::read_file(fmt::format("/proc/{}/stat", m_pid), 4096);
-    if (!text) return true;  // it has ended
-    auto const name_end = text->rfind(')');
-    char const state = name_end == std::string::npos || name_end + 2 >= text->size() ? '?' : (*text)[name_end + 2];
-    if (state == 'T' || state == 'Z' || state == 'X') return true;
+    char const state = exec::state_of(m_pid);
+    if (state == 'T' || state == 'Z' || state == 'X') return true;  // stopped, or it has ended
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;

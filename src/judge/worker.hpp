@@ -73,7 +73,6 @@ class Worker final : public device::Peer {
   std::string printed();
   /// Ends its processes; what was printed stays.
   void end();
-  bool ended() const { return m_ended; }
   /// From now on it is not stopped any more (--without stopping).
   void let_run() { m_let_run = true; }
 
@@ -92,7 +91,6 @@ class Worker final : public device::Peer {
   bool is_held() const;
   int m_pid = 0;
   bool m_let_run = false;
-  bool m_ended = false;
   bool m_stopped = false;
   bool m_awoke = false;  ///< it ran between stop and resume
   util::Fd m_process;    ///< pidfd of the Python process: its number may be somebody else's once it has ended

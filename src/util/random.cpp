@@ -3,8 +3,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
+#include <spdlog/fmt/fmt.h>
 #include <sys/random.h>
+
+#include "util/hash.hpp"
 
 namespace cuda_agent::util {
 
@@ -19,6 +23,12 @@ std::uint64_t random_u64() {
     std::abort();
   }
   return value;
+}
+
+std::uint64_t derived_seed(std::string_view purpose, std::uint64_t seed) {
+  constexpr std::size_t digits = 16;
+  auto const hash = sha256_hex(fmt::format("{} {}", purpose, seed));
+  return std::stoull(hash.substr(0, digits), nullptr, 16) >> 1U;
 }
 
 std::uint64_t SplitMix64::operator()() {

@@ -3,11 +3,17 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 namespace cuda_agent::util {
 
 /// 64 bits from getrandom(2). Aborts where the kernel has none to give: there is no safe way on.
 std::uint64_t random_u64();
+
+/// A seed for one purpose, 63 bits. Neither `seed` nor what is derived for other purposes or from its neighbours
+/// follows from it (SHA-256): it can be told to whom the others must stay unknown, and drawing under it gives nothing
+/// away.
+std::uint64_t derived_seed(std::string_view purpose, std::uint64_t seed);
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same sequence for the same seed on every platform. A
 /// UniformRandomBitGenerator. Not for secrets.

@@ -29,7 +29,7 @@ def test_an_honest_candidate_is_judged_and_the_verdict_says_how(tmp_path):
 @pytest.mark.parametrize(
     ("attempt", "words"),
     [
-        ("open('/root/.bashrc' if os.getuid() == 0 else os.path.expanduser('~') + '/.bashrc')", "PermissionError|FileNotFoundError"),
+        ("open(SECRET)", "PermissionError"),
         ("open(TASK)", "PermissionError"),
         ("open('/tmp/cuda-agent-exploit-landlock', 'w')", "PermissionError"),
         ("open('/dev/shm/cuda-agent-exploit-landlock', 'w')", "PermissionError"),
@@ -37,13 +37,15 @@ def test_an_honest_candidate_is_judged_and_the_verdict_says_how(tmp_path):
         ("os.kill(os.getppid(), 0)", "PermissionError"),
         ("__import__('socket').socket()", "PermissionError"),
     ],
-    ids=["home", "the task", "/tmp", "/dev/shm", "the judge's environment", "signals", "sockets"],
+    ids=["a file of the user's", "the task", "/tmp", "/dev/shm", "the judge's environment", "signals", "sockets"],
 )
 def test_what_is_out_of_reach(attempt, words, tmp_path):
     if "kill" in attempt and VERSION < 6:
         pytest.skip("signals are confined from version 6 on")
     made = tiny_workspace(tmp_path / "w")
-    text = f"import os\n\nTASK = {str(made / 'model.py')!r}\n{attempt}\n" + tiny_candidate()
+    (tmp_path / "secret").write_text("words")
+    paths = f"TASK = {str(made / 'model.py')!r}\nSECRET = {str(tmp_path / 'secret')!r}\n"
+    text = f"import os\n\n{paths}{attempt}\n" + tiny_candidate()
     (made / "model_new.py").write_text(text)
     expect(judged("verify", made, *NO_POLICY, env=LANDLOCK), 6, "crash", words)
     nothing_left(made)

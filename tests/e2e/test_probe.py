@@ -103,3 +103,29 @@ def test_a_candidate_that_fails_on_other_inputs_is_at_fault(tmp_path):
     text = tiny_candidate("cuda_extension.tiny(x, self.weight, self.scale, 0 if x.min() >= 0 else 11)")
     verdict = expect(judged("verify", workspace(tmp_path / "w", model_new=text), *NO_POLICY), 6, "crash", "other signs and sizes", "mode 11")
     assert verdict["correctness"]["passed"] == 5
+
+
+# Burns both processors from the first call on, in the calls of others too.
+SPINNERS = """
+#include <thread>
+
+static bool spin() {
+  for (int i = 0; i < 4; ++i) {
+    std::thread([] { for (volatile bool forever = true; forever;) {} }).detach();
+  }
+  return true;
+}
+"""
+
+
+def test_a_candidate_that_slows_the_baseline_is_looked_at_all_the_same(tmp_path):
+    """Eager is then timed without it as a rule, and its processes are ended for that: it must have been looked at before."""
+    model = POSITIVE.replace("torch.rand(64, 64)", "torch.rand(1 << 15, 64)")
+    made = workspace(tmp_path / "w", "{ static const bool spinning = spin(); out[i] = (spinning ? x[i] : 0) * scale * weight[i % columns]; }", model)
+    kernel = made / "kernels" / "tiny_cpu.cpp"
+    kernel.write_text(SPINNERS + kernel.read_text())
+    options = (*NO_POLICY, "--without", "stopping", "--baseline", "eager")
+    expect(judged("run", made, *options), 6, "wrong", "other signs and sizes")
+    kernel.write_text(kernel.read_text().replace("spinning ? x[i]", "spinning && x[i] > 0 ? x[i]"))
+    verdict = expect(judged("run", made, *options), 0, "pass", fault="none")
+    assert tried(verdict)["in_force"]

@@ -40,6 +40,23 @@ TEST(SplitMix64, BelowReachesEveryValueEquallyOften) {
   EXPECT_EQ(random.below(1), 0U);
 }
 
+TEST(DerivedSeed, IsTheSameForTheSameSeedAndAnotherForEveryPurpose) {
+  EXPECT_EQ(derived_seed("inputs", 7), derived_seed("inputs", 7));
+  EXPECT_NE(derived_seed("inputs", 7), derived_seed("call", 7));
+  EXPECT_NE(derived_seed("inputs", 7), derived_seed("inputs", 8));
+  EXPECT_LT(derived_seed("inputs", 7), std::uint64_t{1} << 63U);
+}
+
+// What a candidate is told must not lead to the seed, nor to the sequence that comes after it.
+TEST(DerivedSeed, ShowsNothingOfTheSeed) {
+  for (std::uint64_t seed = 1; seed < 1000; ++seed) {
+    auto const told = derived_seed("constructor", seed);
+    EXPECT_NE(told, seed >> 1U);
+    EXPECT_NE(told, SplitMix64(seed)() >> 1U);
+    EXPECT_NE(told, SplitMix64(seed)());
+  }
+}
+
 TEST(RandomU64, DoesNotRepeat) { EXPECT_NE(random_u64(), random_u64()); }
 
 }  // namespace
