@@ -175,8 +175,18 @@ struct TaskFinding {
 
 /// What was seen of the candidate's calls, from within its own process: evidence of what it did, not of what it did
 /// not.
+/// What ran on the GPU while ModelNew was called once, in a process of its own that was not timed.
+struct TracedKernel {
+  std::string name;  ///< demangled, or "Memcpy ..." and "Memset ..."
+  std::int64_t calls = 0;
+  double microseconds = 0;  ///< of all calls
+  bool own = false;         ///< built from kernels/
+};
+
 struct Witness {
   std::map<std::string, std::int64_t> operators;  ///< of torch, called by ModelNew.forward itself, with their calls
+  std::optional<std::vector<TracedKernel>> kernels = {};  ///< none: `untraced` says why
+  std::string untraced = "kernels are traced when a candidate is timed on a GPU";
 };
 
 /// One place where the candidate breaks a rule of the policy (docs/policy.md, docs/policy-objects.md).

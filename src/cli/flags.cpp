@@ -58,6 +58,20 @@ void add_choice(CLI::App& command, const std::string& name, Value& value,
 
 }  // namespace
 
+std::optional<std::uint64_t> size_in_bytes(const std::string& text) {
+  static const std::map<std::string, double> units = {{"B", 1},        {"kB", 1e3},     {"MB", 1e6},
+                                                      {"GB", 1e9},     {"TB", 1e12},    {"KiB", 0x1p10},
+                                                      {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  auto const end = std::min(text.find_first_not_of("0123456789."), text.size());
+  auto const unit = units.find(text.substr(end));
+  auto const number = finite_number(text.substr(0, end));
+  if (unit == units.end() || !number) return std::nullopt;
+  double const bytes = *number * unit->second;
+  constexpr double most = 0x1p60;
+  if (bytes < 1 || bytes > most) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes);
+}
+
 CLI::Validator number_between(double low, double high) {
   return validator([low, high](std::string& text) {
     auto const value = finite_number(text);
@@ -238,6 +252,18 @@ void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) 
   command.add_flag_callback(
       "--only-drawn-inputs", [&options] { options.other_inputs = false; },
       "Do not try inputs of other signs and sizes than get_inputs draws: for tasks to which these mean nothing");
+  auto const is_size = validator([](std::string& text) {
+    return size_in_bytes(text)
+               ? std::string()
+               : fmt::format("'{}' is no size such as 8GB, 1.5GB or 512MiB", util::escape_untrusted(text, 128));
+  });
+  command
+      .add_option_function<std::string>(
+          "--gpu-memory", [&options](const std::string& text) { options.gpu_memory = size_in_bytes(text).value_or(0); },
+          "End a candidate that holds more of the GPU's memory between its calls, such as 8GB or 512MiB [default: "
+          "no limit but what the judge needs]")
+      ->check(is_size)
+      ->option_text("SIZE");
   command.add_flag("--keep-going", options.keep_going, "Check all inputs, also after one failed");
   command
       .add_option("--threads", options.threads,

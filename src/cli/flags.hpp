@@ -1,6 +1,8 @@
 // Flags that several commands share, and checks of their values. Knows CLI11; include it from setup code only.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,10 @@
 #include "cli/commands.hpp"
 
 namespace cuda_agent::cli {
+
+/// A decimal number and a unit without space between: B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB; none for
+/// anything else, less than one byte, or more than 2⁶⁰.
+std::optional<std::uint64_t> size_in_bytes(const std::string& text);
 
 /// A finite number, `low` <= x <= `high`.
 CLI::Validator number_between(double low, double high);

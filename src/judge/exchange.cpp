@@ -5,6 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "judge/memory_plan.hpp"
 #include "util/random.hpp"
 
 namespace cuda_agent::judge {
@@ -265,6 +266,23 @@ void Exchange::note_filled(Side& side) const {
   }
 }
 
+/// Nobody else of ours takes or gives memory while the candidate runs.
+Result<void> Exchange::within_memory(Side& candidate, std::uint64_t free_before, std::string_view during) {
+  std::uint64_t const free_after = m_backend.free_memory().value_or(0);
+  m_memory_limit->held += static_cast<std::int64_t>(free_before - free_after);
+  if (m_memory_limit->held <= static_cast<std::int64_t>(m_memory_limit->most)) return {};
+  candidate.loan.worker().end();
+  std::uint64_t const freed = m_backend.free_memory().value_or(0) - free_after;
+  if (static_cast<std::int64_t>(freed) <= static_cast<std::int64_t>(m_memory_limit->most)) {
+    return fail(Outcome::environment_error, fmt::format("another program took GPU memory while {}", during),
+                {"see who uses this GPU: nvidia-smi"});
+  }
+  return fail(Outcome::crash,
+              fmt::format("ModelNew held {} of GPU memory after {}; --gpu-memory allows {}", in_words(freed), during,
+                          in_words(m_memory_limit->most)),
+              {"keep less between calls, or allow more: --gpu-memory SIZE"});
+}
+
 Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
                                            device::CallMode& mode, bool& counts, util::Deadline deadline,
                                            std::string_view during, NullKind kind) {
@@ -311,11 +329,16 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                                 {"stored", kind.stored},
                                 {"warm", warm && warm_ups == 0 && can_warm(side)}}
                      .dump();
+  bool const limited = m_memory_limit && m_candidate && &side == &*m_candidate;
+  std::uint64_t const free_before = limited ? m_backend.free_memory().value_or(0) : 0;
   side.loan.worker().resume();
   auto result = m_backend.call(side.loan.worker(), call);
   side.loan.worker().stop();
   if (with_inputs) note_filled(side);
   if (!result) return fail(side.loan.worker().explained(result.error(), during));
+  if (limited) {
+    if (auto within = within_memory(side, free_before, during); !within) return fail(within.error());
+  }
   if (!warmed) {
     history.enqueued = history.open == 0 ? result->enqueued : std::min(history.enqueued, result->enqueued);
     ++history.open;
@@ -436,22 +459,30 @@ Result<bool> Exchange::inputs_unchanged(Arm arm) const {
   return true;
 }
 
+Result<std::unique_ptr<device::Arena>> Exchange::copy_of(const nlohmann::json& request, std::uint64_t bytes,
+                                                         std::string_view during) {
+  if (bytes == 0) return std::unique_ptr<device::Arena>();
+  auto source = m_backend.allocate(bytes);
+  if (!source) return fail(source.error());
+  if (auto lent = m_reference.loan.lend(handed_arena, std::move(*source), m_limit); !lent) return fail(lent.error());
+  nlohmann::json message = request;
+  message["arena"] = handed_arena;
+  message["at"] = 0;
+  auto stored = m_reference.loan.worker().request(message, {}, m_limit, during);
+  if (!stored) return fail(stored.error());
+  auto target = m_backend.allocate(bytes);
+  if (!target) return fail(target.error());
+  auto copied = m_backend.copy({{m_reference.loan.arena(handed_arena), 0, bytes}, {target->get(), 0, bytes}});
+  if (!copied) return fail(copied.error());
+  if (auto taken = m_reference.loan.take_back(handed_arena, m_limit); !taken) return fail(taken.error());
+  return std::move(*target);
+}
+
 Result<int> Exchange::hand_over(const nlohmann::json& request, std::uint64_t bytes, std::string_view during) {
-  if (bytes > 0) {
-    auto source = m_backend.allocate(bytes);
-    if (!source) return fail(source.error());
-    if (auto lent = m_reference.loan.lend(handed_arena, std::move(*source), m_limit); !lent) return fail(lent.error());
-    nlohmann::json message = request;
-    message["arena"] = handed_arena;
-    message["at"] = 0;
-    auto stored = m_reference.loan.worker().request(message, {}, m_limit, during);
-    if (!stored) return fail(stored.error());
-    auto target = m_backend.allocate(bytes);
-    if (!target) return fail(target.error());
-    auto copied = m_backend.copy({{m_reference.loan.arena(handed_arena), 0, bytes}, {target->get(), 0, bytes}});
-    if (!copied) return fail(copied.error());
-    if (auto lent = m_candidate->loan.lend(handed_arena, std::move(*target), m_limit); !lent) return fail(lent.error());
-    if (auto taken = m_reference.loan.take_back(handed_arena, m_limit); !taken) return fail(taken.error());
+  auto copy = copy_of(request, bytes, during);
+  if (!copy) return fail(copy.error());
+  if (*copy != nullptr) {
+    if (auto lent = m_candidate->loan.lend(handed_arena, std::move(*copy), m_limit); !lent) return fail(lent.error());
   }
   return handed_arena;
 }

@@ -103,6 +103,10 @@ class Exchange {
   /// layout. It must not be asked for where a model changes its inputs.
   Result<ArmCall> call(Arm arm, util::Deadline deadline, std::string_view during, bool warm = false);
 
+  /// After each call of the candidate: what its process holds of the device's memory may not exceed `most` bytes; it
+  /// holds `held` now. Where it does, its processes are ended, and what then becomes free is what it held.
+  void limit_candidate_memory(std::uint64_t most, std::int64_t held) { m_memory_limit = {most, held}; }
+
   /// The null arm in the worker of `arm`, storing results of the shapes of `like`.
   Result<NullCall> call_null(Arm arm, const OutputNode& like, util::Deadline deadline, NullKind kind = {});
 
@@ -140,6 +144,9 @@ class Exchange {
 
   /// Lends weights or constructor values of the reference to the candidate: asked of the reference with `op`, copied
   /// into an arena of the candidate's own, whose number is returned.
+  /// What the reference's worker stores when asked with `request`, in an arena that can be lent; none for 0 bytes.
+  Result<std::unique_ptr<device::Arena>> copy_of(const nlohmann::json& request, std::uint64_t bytes,
+                                                 std::string_view during);
   Result<int> hand_over(const nlohmann::json& request, std::uint64_t bytes, std::string_view during);
 
  private:
@@ -183,6 +190,7 @@ class Exchange {
   Result<void> bind(Side& side);
   bool can_warm(const Side& side) const;
   void note_filled(Side& side) const;
+  Result<void> within_memory(Side& candidate, std::uint64_t free_before, std::string_view during);
   Result<device::CallResult> timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
                                    device::CallMode& mode, bool& counts, util::Deadline deadline,
                                    std::string_view during, NullKind kind = {});
@@ -202,7 +210,12 @@ class Exchange {
   int m_slots = 0;
   int m_place = 0;  ///< which of each slot's two this draw's calls have
   int m_generation = 0;
+  struct MemoryLimit {
+    std::uint64_t most = 0;
+    std::int64_t held = 0;
+  };
   std::optional<std::uint64_t> m_only_seed;
+  std::optional<MemoryLimit> m_memory_limit;
   device::CallMode m_mode = device::CallMode::gated;
   std::map<Arm, device::CallMode> m_mode_of;
 };

@@ -16,6 +16,7 @@
 #include "exec/sandbox.hpp"
 #include "judge/candidate_seal.hpp"
 #include "judge/exchange.hpp"
+#include "judge/kernel_trace.hpp"
 #include "judge/lint.hpp"
 #include "judge/memory_plan.hpp"
 #include "judge/policy_stage.hpp"
@@ -194,10 +195,6 @@ class Judgement {
     if (!m_options.gpu.empty() && m_options.device == Device::cpu) {
       return fail(Outcome::usage_error, "--gpu names a GPU, and --device cpu uses none", {"leave one of the two out"});
     }
-    if (m_options.precision == PrecisionRule::tf32 && m_options.device == Device::cpu) {
-      return fail(Outcome::usage_error, "--precision tf32 is for GPUs: a processor has no TF32",
-                  {"leave it out, or say --precision any"});
-    }
     bool const asked = m_options.device == Device::cuda || !m_options.architecture.empty() || !m_options.gpu.empty();
     bool const automatic = m_options.device == Device::automatic && !asked;
     bool const there = m_options.device != Device::cpu && device::cuda_is_there();
@@ -211,6 +208,7 @@ class Judgement {
     bool const cuda = asked || (automatic && there && !m_interpreter.torch_cuda.empty() &&
                                 build::find_toolchain(true, m_deadline).has_value());
     m_target = cuda ? build::Target::cuda : build::Target::cpu;
+    if (auto sensible = only_for_gpus(); !sensible) return sensible;
     // To compile for a GPU none needs to be there, when the architecture is given.
     if (cuda && (there || m_options.stage != Stage::compile)) {
       auto backend = device::make_cuda_backend(m_options.gpu);
@@ -224,6 +222,21 @@ class Judgement {
       if (auto const missing = m_verdict.environment.find("device.nvml"); missing != m_verdict.environment.end()) {
         m_progress.note(fmt::format("NVML is {}", missing->second));
       }
+    }
+    return {};
+  }
+
+  /// What has no meaning on a processor is refused there, whoever chose it.
+  Result<void> only_for_gpus() const {
+    if (m_target == build::Target::cuda) return {};
+    if (m_options.gpu_memory > 0) {
+      return fail(Outcome::usage_error,
+                  "--gpu-memory limits what a candidate holds of a GPU, and this ask is judged on the CPU",
+                  {"leave it out, or judge on a GPU with --device cuda"});
+    }
+    if (m_options.precision == PrecisionRule::tf32) {
+      return fail(Outcome::usage_error, "--precision tf32 is for GPUs: a processor has no TF32",
+                  {"leave it out, or say --precision any"});
     }
     return {};
   }
@@ -261,6 +274,10 @@ class Judgement {
     auto candidate = Worker::start(setup);
     if (!candidate) return fail(candidate.error());
     m_candidate = std::move(*candidate);
+    if (!timed() || m_target == build::Target::cpu) return {};
+    auto traced = Worker::start(setup);
+    if (!traced) return fail(traced.error());
+    m_trace = std::make_unique<KernelTrace>(std::move(*traced));
     return {};
   }
 
@@ -309,6 +326,8 @@ class Judgement {
       return {};
     }
     m_verdict.witness = std::move(*seen);
+    m_verdict.witness->kernels = m_traced;
+    if (!m_untraced.empty()) m_verdict.witness->untraced = m_untraced;
     if (!m_options.policy) return {};
     auto found = check_witness(*m_verdict.witness, m_installation.policy);
     if (!found) return fail(found.error());
@@ -370,7 +389,7 @@ class Judgement {
                             .timed = timed()};
     MemoryPlan const plan = plan_memory(facts);
     m_candidate_memory = facts.model + facts.results;
-    m_float64_fits = plan.probe_fits;
+    m_probe_fits = plan.probe_fits;
     auto const whole = plan.whole();
     m_verdict.environment["memory.planned"] = std::to_string(whole);
     m_verdict.environment["memory.free"] = std::to_string(*free);
@@ -519,40 +538,97 @@ class Judgement {
       return fail(Outcome::environment_error,
                   fmt::format("cannot move the extension to {}: {}", m_candidate_folder.string(), problem.message()));
     }
+    auto const free = m_backend->free_memory();
     try {
-      return construct();
+      if (auto constructed = construct(); !constructed) return constructed;
     } catch (const nlohmann::json::exception& error) {
       return fail(Outcome::internal_error,
                   fmt::format("the reference worker's description of the task is malformed: {}", error.what()));
     }
+    if (m_options.gpu_memory > 0 && free) limit_memory(*free);
+    return {};
+  }
+
+  /// What constructing took counts, the weights and constructor values among it, of which the worker has copies.
+  void limit_memory(std::uint64_t free_before) {
+    auto const taken = static_cast<std::int64_t>(free_before - m_backend->free_memory().value_or(free_before));
+    m_exchange->limit_candidate_memory(m_options.gpu_memory, taken);
+    m_verdict.protections.push_back({"GPU memory", true,
+                                     fmt::format("no more than {} between the candidate's calls, else its processes "
+                                                 "are ended",
+                                                 in_words(m_options.gpu_memory))});
   }
 
   Result<void> construct() {
     auto const& init = m_task.at("init");
     auto const& state = m_task.at("state");
-    auto const arena =
-        m_exchange->hand_over({{"op", "init"}}, init.at("bytes").get<std::uint64_t>(), "passing on get_init_inputs()");
+    TraceSubject& subject = m_subject;
+    subject.init_bytes = init.at("bytes").get<std::uint64_t>();
+    subject.state_bytes = state.at("bytes").get<std::uint64_t>();
+    subject.state_names = state.at("names");
+    subject.load = {{"op", "load"},
+                    {"folder", m_candidate->folder_inside().string()},
+                    {"at", 0},
+                    {"init", init},
+                    {"signature", m_task.at("signature")},
+                    {"seed", util::derived_seed("constructor", m_seed)},
+                    {"eval", m_options.contract == Contract::cuda_agent}};
+    if (m_options.contract == Contract::cuda_agent) subject.weights = {{"op", "weights"}, {"at", 0}, {"state", state}};
+
+    auto const arena = m_exchange->hand_over({{"op", "init"}}, subject.init_bytes, "passing on get_init_inputs()");
     if (!arena) return fail(arena.error());
-    auto const limit = [&] {
-      return util::Deadline::after(std::chrono::duration<double>(m_options.call_timeout)).earlier(m_deadline);
-    };
-    nlohmann::json const message = {{"op", "load"},
-                                    {"folder", m_candidate->folder_inside().string()},
-                                    {"arena", *arena},
-                                    {"at", 0},
-                                    {"init", init},
-                                    {"signature", m_task.at("signature")},
-                                    {"seed", util::derived_seed("constructor", m_seed)},
-                                    {"eval", m_options.contract == Contract::cuda_agent}};
-    auto loaded = m_candidate->request(message, {}, limit(), "importing model_new.py and constructing ModelNew");
+    nlohmann::json load = subject.load;
+    load["arena"] = *arena;
+    auto loaded = m_candidate->request(load, {}, limit(), "importing model_new.py and constructing ModelNew");
     if (!loaded) return fail(loaded.error());
-    if (m_options.contract == Contract::kernelbench) return {};
-    auto const weights = m_exchange->hand_over({{"op", "state"}, {"arm", "eager"}, {"names", state.at("names")}},
-                                               state.at("bytes").get<std::uint64_t>(), "passing on the weights");
+    if (subject.weights.is_null()) return {};
+    auto const weights = m_exchange->hand_over({{"op", "state"}, {"arm", "eager"}, {"names", subject.state_names}},
+                                               subject.state_bytes, "passing on the weights");
     if (!weights) return fail(weights.error());
-    nlohmann::json const copy = {{"op", "weights"}, {"arena", *weights}, {"at", 0}, {"state", state}};
+    nlohmann::json copy = subject.weights;
+    copy["arena"] = *weights;
     auto copied = m_candidate->request(copy, {}, limit(), "copying Model's weights into ModelNew");
     if (!copied) return fail(copied.error());
+    return {};
+  }
+
+  /// Of one call of the candidate, its import among them.
+  util::Deadline limit() const {
+    return util::Deadline::after(std::chrono::duration<double>(m_options.call_timeout)).earlier(m_deadline);
+  }
+
+  // --- its kernels -------------------------------------------------------------------------------------------------
+
+  /// What goes wrong with the traced copy is no reason to accuse: a tracer changes what a process can do.
+  Result<void> begin_trace() {
+    if (m_trace == nullptr) return {};
+    Stopwatch const watch(seconds("trace"));
+    if (!m_probe_fits) return give_up_trace({Outcome::environment_error, "it does not fit into the GPU's memory"});
+    auto const begun = m_trace->begin(*m_exchange, m_subject, limit());
+    return begun ? Result<void>() : give_up_trace(begun.error());
+  }
+
+  Result<void> finish_trace() {
+    if (m_trace == nullptr) return {};
+    Stopwatch const watch(seconds("trace"));
+    auto traced = m_trace->finish(m_verdict.build ? m_verdict.build->kernels : std::vector<KernelResources>(), limit());
+    if (!traced) return give_up_trace(traced.error());
+    m_trace.reset();
+    m_traced = std::move(*traced);
+    if (m_verdict.witness) m_verdict.witness->kernels = m_traced;
+    if (!m_options.policy) return {};
+    auto found = check_trace(*m_traced, m_installation.policy);
+    if (!found) return fail(found.error());
+    if (found->empty()) return {};
+    m_verdict.policy->findings = std::move(*found);
+    return fail(policy_violation(m_verdict.policy->findings));
+  }
+
+  Result<void> give_up_trace(const Error& error) {
+    m_trace.reset();
+    if (error.outcome == Outcome::interrupted || m_deadline.expired()) return fail(error);
+    m_untraced = error.message;
+    if (m_verdict.witness) m_verdict.witness->untraced = m_untraced;
     return {};
   }
 
@@ -582,6 +658,7 @@ class Judgement {
                            .budget_seconds = 1.0,
                            .tolerance = tolerance(),
                            .limits = call_limits(),
+                           .when_compiled = [this] { return finish_trace(); },
                            .when_warm = [this] { return seal_threads_of_candidate(); },
                            .when_timed = [this] { return look_last(); }};
     if (m_target == build::Target::cpu) {
@@ -596,6 +673,7 @@ class Judgement {
                                        "preparing torch.compile");
       if (!made) return fail(made.error());
     }
+    if (auto begun = begin_trace(); !begun) return begun;
     auto result = profile(*m_exchange, *m_reference, *m_candidate, m_overheads, options, m_seed + 2,
                           *m_verdict.correctness, m_progress);
     if (!result) return fail(result.error());
@@ -622,7 +700,7 @@ class Judgement {
     Stopwatch const watch(seconds("probe"));
     m_progress.step("looking at precision and other inputs");
     ProbeOptions options{.other_inputs = m_options.other_inputs && m_options.contract == Contract::cuda_agent,
-                         .float64 = m_float64_fits,
+                         .float64 = m_probe_fits,
                          .rule = m_options.precision,
                          .tolerance = tolerance(),
                          .limits = call_limits()};
@@ -753,7 +831,11 @@ class Judgement {
   /// A context, its libraries' workspaces and a cache of freed blocks.
   static constexpr std::uint64_t allowed_beside_the_model = 4'000'000'000;
   std::uint64_t m_candidate_memory = 0;
-  bool m_float64_fits = true;
+  bool m_probe_fits = true;
+  std::unique_ptr<KernelTrace> m_trace;  ///< none: nothing to be traced any more
+  TraceSubject m_subject;
+  std::optional<std::vector<TracedKernel>> m_traced;
+  std::string m_untraced;  ///< why not
   bool m_candidate_ready = false;
   bool m_candidate_loaded = false;
   bool m_admitted = false;

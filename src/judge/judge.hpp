@@ -47,7 +47,8 @@ struct Options {
   PrecisionRule precision = PrecisionRule::same;
   bool other_inputs = true;  ///< false: none of other signs and sizes than get_inputs draws
   Contract contract = Contract::cuda_agent;
-  bool keep_going = false;  ///< all trials even after a failure
+  std::uint64_t gpu_memory = 0;  ///< bytes of the GPU that a candidate may hold between its calls; 0: no limit
+  bool keep_going = false;       ///< all trials even after a failure
   Baseline baseline = Baseline::both;
   std::string compile_mode = "default";
   std::optional<double> require_speedup;

@@ -103,6 +103,22 @@ Result<std::vector<PolicyFinding>> check_witness(const Witness& witness, const f
   return findings;
 }
 
+Result<std::vector<PolicyFinding>> check_trace(const std::vector<TracedKernel>& kernels, const fs::path& policy) {
+  if (std::any_of(kernels.begin(), kernels.end(), [](const TracedKernel& one) { return one.own; })) {
+    return std::vector<PolicyFinding>();
+  }
+  auto const document = policy::read_policy_file(policy / "policy.json");
+  if (!document) return fail(document.error());
+  auto const rule = policy::find_rule(policy::rules_of(*document), "no-own-kernel");
+  if (!rule) return fail(rule.error());
+  std::string const instead = kernels.empty() ? "nothing at all" : kernels.front().name;
+  return std::vector<PolicyFinding>{
+      {.rule = rule->name,
+       .message =
+           fmt::format("a call of ModelNew launched none of the kernels built from kernels/; it ran {}", instead),
+       .hint = rule->instead}};
+}
+
 Error policy_violation(const std::vector<PolicyFinding>& findings) {
   PolicyFinding const& first = findings.front();
   std::string place = first.file;

@@ -32,6 +32,10 @@ Result<Witness> read_witness(const nlohmann::json& reply);
 Result<std::vector<PolicyFinding>> check_witness(const Witness& witness, const std::filesystem::path& policy);
 
 /// The verdict of a candidate that breaks rules; `findings` is not empty.
+/// A candidate in one call of which none of its own kernels ran breaks the rule no-own-kernel.
+Result<std::vector<PolicyFinding>> check_trace(const std::vector<TracedKernel>& kernels,
+                                               const std::filesystem::path& policy);
+
 Error policy_violation(const std::vector<PolicyFinding>& findings);
 
 }  // namespace cuda_agent::judge

@@ -11,7 +11,7 @@ namespace cuda_agent::judge {
 namespace {
 
 constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
-constexpr int most_warm_rounds = 10;
+constexpr int most_warm_rounds = 13;
 
 const char* name_of(Arm arm) { return arm == Arm::candidate ? "the candidate" : "the task's own model"; }
 
@@ -86,12 +86,13 @@ class Profiler {
         leave_out(Arm::compiled, fmt::format("torch.compile failed: {}", compiled.error().message));
       } else {
         // It must have been compiled for good before the candidate runs beside it.
-        for (int i = 0; i < m_exchange.backend().open_calls() + 1; ++i) (void)call(Arm::compiled);
+        for (int i = 0; i < 2 * m_exchange.backend().open_calls() + 1; ++i) (void)call(Arm::compiled);
         auto const graphs = graphs_so_far();
         if (!graphs) return fail(graphs.error());
         m_graphs = *graphs;
       }
     }
+    if (auto done = m_options.when_compiled(); !done) return done;
     for (int i = 0, good = 0; good < 2 && i < most_warm_rounds; ++i) {
       auto const counted = round();
       if (!counted) return fail(counted.error());

@@ -25,6 +25,8 @@ struct ProfileOptions {
   double budget_seconds = 1.0;  ///< after this, the next look is the last
   ToleranceOverride tolerance;
   CallLimits limits;
+  /// Called once the compiled arm is there and before the others run: until then another process may use the device.
+  std::function<Result<void>()> when_compiled = [] { return Result<void>(); };
   /// Called once every arm has run and before anything is timed.
   std::function<Result<void>()> when_warm = [] { return Result<void>(); };
   /// Called once everything is timed, while the candidate is still there: eager may be timed once more without it.

@@ -116,18 +116,24 @@ Result<std::string> Worker::receive(util::Deadline deadline) {
 
 Result<nlohmann::json> Worker::request(const nlohmann::json& message, const std::vector<int>& descriptors,
                                        util::Deadline deadline, std::string_view during) {
-  resume();
-  auto reply = exchange(message.dump(), descriptors, deadline, during);
-  stop();
-  return reply;
+  auto const posted = post(message, descriptors, deadline, during);
+  if (!posted) {
+    stop();
+    return fail(posted.error());
+  }
+  return collect(deadline, during);
 }
 
-Result<nlohmann::json> Worker::exchange(const std::string& text, const std::vector<int>& descriptors,
-                                        util::Deadline deadline, std::string_view during) {
-  if (auto sent = m_channel.send(text, descriptors, deadline, *m_child); !sent) {
-    return fail(explained(sent.error(), during));
-  }
+Result<void> Worker::post(const nlohmann::json& message, const std::vector<int>& descriptors, util::Deadline deadline,
+                          std::string_view during) {
+  resume();
+  auto sent = m_channel.send(message.dump(), descriptors, deadline, *m_child);
+  return sent ? Result<void>() : fail(explained(sent.error(), during));
+}
+
+Result<nlohmann::json> Worker::collect(util::Deadline deadline, std::string_view during) {
   auto reply = receive(deadline);
+  stop();
   if (!reply) return fail(explained(reply.error(), during));
   return checked_reply(*reply, during);
 }

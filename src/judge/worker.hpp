@@ -56,6 +56,11 @@ class Worker final : public device::Peer {
   Result<nlohmann::json> request(const nlohmann::json& message, const std::vector<int>& descriptors,
                                  util::Deadline deadline, std::string_view during);
 
+  /// Sends a request whose answer `collect` waits for: meanwhile other workers can be asked.
+  Result<void> post(const nlohmann::json& message, const std::vector<int>& descriptors, util::Deadline deadline,
+                    std::string_view during);
+  Result<nlohmann::json> collect(util::Deadline deadline, std::string_view during);
+
   /// The answer to a timed call, already received by the backend, checked as `request` checks its own.
   Result<nlohmann::json> checked_reply(const std::string& text, std::string_view during);
   /// The error of a backend's call in this worker's words.
@@ -79,8 +84,6 @@ class Worker final : public device::Peer {
  private:
   Worker(const WorkerSetup& setup, exec::Channel channel, std::unique_ptr<exec::Child> child,
          std::filesystem::path folder_inside);
-  Result<nlohmann::json> exchange(const std::string& text, const std::vector<int>& descriptors, util::Deadline deadline,
-                                  std::string_view during);
 
   Role m_role;
   util::Deadline m_ask;

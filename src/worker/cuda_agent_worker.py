@@ -30,6 +30,11 @@ WARM_SECONDS = 0.01
 MOST_WARM_CALLS = 8
 
 
+# Of a model whose kernels are traced: whatever is made on the first calls is there.
+TRACE_WARM_CALLS = 2
+MOST_KERNELS = 500
+
+
 class TaskError(Exception):
     """Something about the model under test that its author can mend; the message says it whole."""
 
@@ -96,6 +101,24 @@ def load_module(name, path):
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def trace_kernels(call):
+    """What ran on the GPU for one call, copies included: name, number and microseconds in all, longest first."""
+    from torch.profiler import ProfilerActivity, profile
+
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as seen:
+        call()
+        torch.cuda.synchronize()
+    found = {}
+    for event in seen.events():
+        if event.device_type != torch.autograd.DeviceType.CUDA or event.is_user_annotation:
+            continue
+        one = found.setdefault(event.name, {"name": event.name[:1000], "calls": 0, "microseconds": 0.0})
+        one["calls"] += 1
+        one["microseconds"] += event.time_range.elapsed_us()
+    return sorted(found.values(), key=lambda one: -one["microseconds"])[:MOST_KERNELS]
 
 
 def describe_exception(error, own_files):
@@ -392,6 +415,26 @@ class Candidate(Base):
     def op_witness(self, _request, _fds):
         """Which operators ModelNew has called so far."""
         return _cuda_agent.witnessed()
+
+    def op_trace(self, request, fds):
+        """In a worker that is never timed: takes memory, starts the tracer, seals, loads ModelNew and calls it while its
+        kernels are traced. torch.erfinv is the sentinel: where it is not seen, nothing can be traced here."""
+        for arena, fd in zip(request["arenas"], fds):
+            self.worker.map(arena["number"], fd, arena["bytes"], True)
+        trace_kernels(lambda: torch.ones(1, device=self.device).add_(1))  # what is started late must not be started sealed
+        sealed = self.op_seal(request["seal"], ())
+        self.op_load(request["load"], ())
+        if request["weights"] is not None:
+            self.op_weights(request["weights"], ())
+        self.op_bind(request["bind"], ())
+        model, slot = self.models["candidate"], request["bind"]["slot"]
+        half = torch.full((1,), 0.5, device=self.device)
+        with torch.no_grad():
+            for _ in range(TRACE_WARM_CALLS):
+                model(*self._arguments(slot))
+            sentinel = trace_kernels(lambda: torch.erfinv(half))
+            kernels = trace_kernels(lambda: model(*self._arguments(slot)))
+        return {"sealed": sealed["filter"], "sentinel": any("erfinv" in one["name"] for one in sentinel), "kernels": kernels}
 
     def op_seal(self, request, _fds):
         """Gives up what an honest candidate does not need, for good; says what holds."""

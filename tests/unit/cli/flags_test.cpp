@@ -38,6 +38,26 @@ struct Line {
 
 }  // namespace
 
+TEST(Flags, ASizeHasAUnitAndIsCountedInBytes) {
+  for (auto const& [text, bytes] : {std::pair{"8GB", 8'000'000'000ULL},
+                                    {"1.5GB", 1'500'000'000ULL},
+                                    {"512MiB", 536'870'912ULL},
+                                    {"1B", 1ULL},
+                                    {"2TiB", 2'199'023'255'552ULL}}) {
+    Line line;
+    EXPECT_TRUE(line.parses({"--gpu-memory", text})) << line.message;
+    EXPECT_EQ(line.options.gpu_memory, bytes) << text;
+  }
+}
+
+TEST(Flags, WhatIsNoSizeIsRefused) {
+  for (const char* text : {"8", "GB", "-8GB", "0GB", "8 GB", "8gb", "1e3MB", "1.2.3GB", "9999999999TB", "nanGB", ""}) {
+    Line line;
+    EXPECT_FALSE(line.parses({"--gpu-memory", text})) << text;
+    EXPECT_EQ(line.options.gpu_memory, 0U) << text;
+  }
+}
+
 TEST(Flags, ReachTheJudge) {
   Line line;
   ASSERT_TRUE(line.parses({"--trials",

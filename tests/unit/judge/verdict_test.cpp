@@ -198,6 +198,26 @@ TEST(VerdictJson, KeepsTheNumbers) {
   EXPECT_EQ(v["reward"]["reason"], full().reward.reason);  // valid UTF-8 stays as it is
 }
 
+TEST(VerdictJson, TheShareOfOwnKernelsIsThatOfTheirTime) {
+  Verdict v = full();
+  v.witness.emplace();
+  json found = to_json(v);
+  EXPECT_TRUE(found["witness"]["kernels"].is_null());
+  EXPECT_TRUE(found["not_measured"].contains("/witness/own_share"));
+  v.witness->kernels = {{"sgemm", 2, 30, false}, {"axpby_kernel(float const*, float*)", 1, 10, true}};
+  found = to_json(v);
+  EXPECT_EQ(found["witness"]["own_share"], 0.25);
+  EXPECT_EQ(found["witness"]["kernels"][1],
+            (json{{"name", "axpby_kernel(float const*, float*)"}, {"calls", 1}, {"time", 10.0}, {"own", true}}));
+  EXPECT_FALSE(found["not_measured"].contains("/witness/own_share"));
+  EXPECT_TRUE(tests::schema_errors(schema(), found).empty());
+  v.witness->kernels->clear();
+  found = to_json(v);
+  EXPECT_TRUE(found["witness"]["kernels"].empty() && found["witness"]["kernels"].is_array());
+  EXPECT_TRUE(found["witness"]["own_share"].is_null());
+  EXPECT_TRUE(tests::schema_errors(schema(), found).empty());
+}
+
 TEST(VerdictJson, TextsOfOthersAreMadeSafe) {
   const json v = to_json(hostile());
   EXPECT_EQ(v["message"], "bytes \\xff\\xfe and \\x1b[31m");
