@@ -1,6 +1,7 @@
 #include "build/objects.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <set>
 
@@ -57,22 +58,23 @@ std::string processor() {
 class ObjectBuilder {
  public:
   ObjectBuilder(const ObjectsPlan& plan, const BuildRoom& room, const Toolchain& toolchain,
-                const Interpreter& interpreter, const Cache& cache)
+                const Interpreter& interpreter, const Cache& cache, util::Deadline deadline)
       : m_plan(plan),
         m_room(room),
         m_toolchain(toolchain),
         m_interpreter(interpreter),
         m_cache(cache),
+        m_deadline(deadline),
         m_store(cache),
         m_files(room.source()) {}
 
-  Objects build(util::Progress& progress, util::Deadline deadline) {
+  Objects build(util::Progress& progress) {
     if (auto error = prepare()) return failed(std::move(*error));
-    open_split(deadline);
+    open_split();
     std::vector<Job> jobs;
     if (auto error = plan_jobs(jobs, progress)) return failed(std::move(*error));
     m_jobs = static_cast<int>(jobs.size());
-    auto const outcomes = run_jobs(jobs, m_plan.jobs, progress, deadline);
+    auto const outcomes = run_jobs(jobs, m_plan.jobs, progress, m_deadline);
     return collect(outcomes);
   }
 
@@ -106,10 +108,10 @@ class ObjectBuilder {
     return std::nullopt;
   }
 
-  void open_split(util::Deadline deadline) {
+  void open_split() {
     auto const unit =
         std::find_if(m_units.begin(), m_units.end(), [](const Unit& u) { return u.is_cuda() && !u.found; });
-    if (unit != m_units.end()) m_split = SplitNvcc::open(m_cache, m_toolchain, flags_of(*unit), deadline);
+    if (unit != m_units.end()) m_split = SplitNvcc::open(m_cache, m_toolchain, flags_of(*unit), m_deadline);
   }
 
   std::string key_of(const Unit& unit, const std::string& text) const {
@@ -192,7 +194,9 @@ class ObjectBuilder {
   Result<std::unique_ptr<Work>> start_split(const Unit& unit) const {
     auto const cuda = std::count_if(m_units.begin(), m_units.end(), [](const Unit& u) { return u.is_cuda() && u.job; });
     int const parallel = m_plan.jobs >= m_jobs + static_cast<int>(cuda) ? 2 : 1;
-    return m_split->start({m_room, unit.source.path, unit.output, parallel, command_of(unit)});
+    auto const limit = util::Deadline::after(std::chrono::duration<double>(m_plan.object_timeout));
+    return m_split->start(
+        {m_room, unit.source.path, unit.output, parallel, limit.earlier(m_deadline), command_of(unit)});
   }
 
   exec::Command command_of(const Unit& unit) const {
@@ -298,6 +302,7 @@ class ObjectBuilder {
   const Toolchain& m_toolchain;
   const Interpreter& m_interpreter;
   const Cache& m_cache;
+  util::Deadline m_deadline;
   ObjectStore m_store;
   FileStates m_files;
   std::vector<Unit> m_units;
@@ -313,7 +318,7 @@ class ObjectBuilder {
 Objects build_objects(const ObjectsPlan& plan, const BuildRoom& room, const Toolchain& toolchain,
                       const Interpreter& interpreter, const Cache& cache, util::Progress& progress,
                       util::Deadline deadline) {
-  return ObjectBuilder(plan, room, toolchain, interpreter, cache).build(progress, deadline);
+  return ObjectBuilder(plan, room, toolchain, interpreter, cache, deadline).build(progress);
 }
 
 }  // namespace cuda_agent::build

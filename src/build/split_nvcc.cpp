@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "build/diagnostics.hpp"
+#include "build/host_prefix.hpp"
 #include "build/object_store.hpp"
 #include "build/step_run.hpp"
 #include "build/tool_environment.hpp"
@@ -22,6 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t longest_dry_run = 1U << 20U;
 constexpr std::size_t longest_module_id = 4096;
+constexpr std::size_t longest_host_text = 256U << 20U;
+constexpr int least_time_to_precompile = 5000;  // milliseconds, of those that are left
 constexpr std::string_view known_version = "13.";
 constexpr const char* probe_source = "kernels/probe.cu";
 constexpr const char* probe_folder = "/probe";  // in the text that is kept, for the folder that it was asked in
@@ -72,16 +75,20 @@ Understood understand_text(const std::string& text, const Toolchain& toolchain) 
 // One compilation: the steps, and plain nvcc after them where they do not tell.
 class SplitWork final : public Work {
  public:
-  SplitWork(const NvccPlan& plan, SplitNvcc::Request request)
+  SplitWork(const NvccPlan& plan, const Cache& cache, const Toolchain& toolchain, SplitNvcc::Request request)
       : m_plan(plan),
+        m_cache(cache),
+        m_toolchain(toolchain),
         m_request(std::move(request)),
         m_names{m_request.source, m_request.room.seen_source(), seen("object.o"), seen("")},
         m_run(steps(), m_request.parallel) {}
 
   std::optional<Result<exec::ExitStatus>> poll() override {
     if (m_plain) return m_plain->poll();
+    bool const precompiled = precompiling_ended();
     auto const end = m_run.poll();
-    if (!end) return std::nullopt;
+    if (!end || (!end->failed && !precompiled)) return std::nullopt;
+    m_precompiling.reset();
     if (!end->failed) return exec::ExitStatus{};
     if (tells_why(*end)) return end->status;
     spdlog::debug("{}: step {} of the split compilation failed ({}); nvcc is asked to compile it as a whole",
@@ -94,6 +101,7 @@ class SplitWork final : public Work {
 
   void kill() override {
     m_run.kill();
+    m_precompiling.reset();
     if (m_plain) m_plain->kill();
   }
 
@@ -133,18 +141,66 @@ class SplitWork final : public Work {
     return steps;
   }
 
-  std::optional<exec::Command> command_of(NvccStep step) const {
-    if (step == NvccStep::compile_host && !halves_fit()) return std::nullopt;
+  std::optional<exec::Command> command_of(NvccStep step) {
     auto argv = m_plan.argv(step, m_names);
     if (step == NvccStep::preprocess_device) append_dependencies(argv, device_dependencies);
     if (step == NvccStep::preprocess_host) append_dependencies(argv, host_dependencies);
     if (step == NvccStep::cicc) name_module_itself(argv);
-    auto command = m_request.room.command(std::move(argv), m_request.output, {});
+    if (step != NvccStep::compile_host) return command_in_room(std::move(argv), {});
+    if (!halves_fit()) return std::nullopt;
+    return compile_host(std::move(argv));
+  }
+
+  exec::Command command_in_room(std::vector<std::string> argv, const std::vector<BuildRoom::Extra>& extras) const {
+    auto command = m_request.room.command(std::move(argv), m_request.output, extras);
+    set_environment(command);
+    return command;
+  }
+
+  void set_environment(exec::Command& command) const {
     for (auto const& [name, value] : m_plan.environment) command.env[name] = value;
     std::string path;
     for (auto const& folder : m_plan.tool_folders) path += folder.string() + ":";
     command.env["PATH"] = path + command.env["PATH"];
-    return command;
+  }
+
+  // The input is replaced by what follows the headers, under the same name: the object is the same in either case.
+  exec::Command compile_host(std::vector<std::string> argv) {
+    fs::path const input = m_plan.value(NvccStep::cudafe, "--gen_c_file_name", m_names);
+    fs::path const file = m_request.output / input.filename();
+    auto const text =
+        is_clang(m_toolchain.host) ? Result<std::string>(std::string()) : util::read_file(file, longest_host_text);
+    auto const split = text ? split_host_text(*text) : std::nullopt;
+    if (!split) return command_in_room(std::move(argv), {});
+    m_prefix.emplace(m_cache, split->prefix, m_toolchain.host.identity + m_toolchain.nvcc->identity, argv,
+                     input.string(), m_names.object.string());
+    if (m_prefix->is_ready() && util::write_file(file, split->rest)) {
+      return command_in_room(m_prefix->with_prefix(m_request.room), {m_prefix->place()});
+    }
+    if (!m_prefix->is_ready() && m_request.parallel > 1) precompile(split->prefix);
+    return command_in_room(std::move(argv), {});
+  }
+
+  // For the next time: its failure is no failure.
+  void precompile(const std::string& prefix) {
+    auto command = m_prefix->prepare(m_request.room, prefix);
+    if (!command) return;
+    set_environment(*command);
+    if (auto work = start_process(*command)) m_precompiling = std::move(*work);
+  }
+
+  bool precompiling_ended() {
+    if (!m_precompiling) return true;
+    auto const ended = m_precompiling->poll();
+    if (!ended) return m_request.deadline.remaining_ms() < least_time_to_precompile;
+    if (*ended && (*ended)->ok()) {
+      m_prefix->publish();
+    } else {
+      spdlog::debug("{}: the headers could not be precompiled: {}", m_request.source,
+                    util::escape_untrusted(m_precompiling->output(), 2000));
+    }
+    m_precompiling.reset();
+    return true;
   }
 
   void append_dependencies(std::vector<std::string>& argv, const char* file) const {
@@ -165,9 +221,13 @@ class SplitWork final : public Work {
   }
 
   const NvccPlan& m_plan;
+  const Cache& m_cache;
+  const Toolchain& m_toolchain;
   SplitNvcc::Request m_request;
   NvccNames m_names;
   StepRun m_run;
+  std::optional<HostPrefix> m_prefix;
+  std::unique_ptr<Work> m_precompiling;
   std::unique_ptr<Work> m_plain;
 };
 
@@ -185,7 +245,7 @@ std::optional<SplitNvcc> SplitNvcc::open(const Cache& cache, const Toolchain& to
   auto const kept = ObjectStore(cache).place("nvcc-steps", key, ".txt");
   if (auto const text = util::read_file(kept, longest_dry_run)) {
     if (auto understood = understand_text(*text, toolchain); understood.plan)
-      return SplitNvcc(std::move(*understood.plan));
+      return SplitNvcc(std::move(*understood.plan), cache, toolchain);
   }
   std::string const text = ask_nvcc(toolchain, flags, deadline);
   auto understood = understand_text(text, toolchain);
@@ -197,7 +257,7 @@ std::optional<SplitNvcc> SplitNvcc::open(const Cache& cache, const Toolchain& to
   if (util::make_folders(kept.parent_path())) {
     [[maybe_unused]] auto const written = util::write_file(kept, text);
   }
-  return SplitNvcc(std::move(*understood.plan));
+  return SplitNvcc(std::move(*understood.plan), cache, toolchain);
 }
 
 bool SplitNvcc::fits(const std::string& source) {
@@ -206,7 +266,7 @@ bool SplitNvcc::fits(const std::string& source) {
 }
 
 Result<std::unique_ptr<Work>> SplitNvcc::start(Request request) const {
-  return std::make_unique<SplitWork>(m_plan, std::move(request));
+  return std::make_unique<SplitWork>(m_plan, *m_cache, *m_toolchain, std::move(request));
 }
 
 std::vector<std::string> SplitNvcc::dependency_files() {

@@ -36,7 +36,8 @@ class SplitNvcc {
     const BuildRoom& room;
     std::string source;            ///< "kernels/axpby.cu"
     std::filesystem::path output;  ///< the folder that gets object.o and the lists of dependencies
-    int parallel = 2;              ///< steps at a time
+    int parallel = 2;              ///< steps at a time; with two, headers are precompiled for the next time
+    util::Deadline deadline;       ///< when the compilation will be stopped
     exec::Command plain;           ///< nvcc -c, for what the steps cannot do or say
   };
   /// What it prints and how it ends is what plain nvcc would have printed and how it would have ended. Where a step
@@ -48,8 +49,12 @@ class SplitNvcc {
   static std::vector<std::string> dependency_files();
 
  private:
-  explicit SplitNvcc(NvccPlan plan) : m_plan(std::move(plan)) {}
+  SplitNvcc(NvccPlan plan, const Cache& cache, const Toolchain& toolchain)
+      : m_plan(std::move(plan)), m_cache(&cache), m_toolchain(&toolchain) {}
+
   NvccPlan m_plan;
+  const Cache* m_cache;
+  const Toolchain* m_toolchain;
 };
 
 }  // namespace cuda_agent::build
