@@ -26,8 +26,12 @@ constexpr std::size_t most_prefixes = 8;          // of 20 to 100 MB each
 constexpr std::chrono::minutes between_tries{10};
 
 // # 12 "kernels/axpby.cu" 2
+bool is_marker(std::string_view line) {
+  return line.size() > 2 && line[0] == '#' && line[1] == ' ' && line[2] >= '0' && line[2] <= '9';
+}
+
 bool is_marker_of_own_file(std::string_view line) {
-  if (line.rfind("# ", 0) != 0) return false;
+  if (!is_marker(line)) return false;
   auto const quote = line.find('"');
   return quote != std::string_view::npos && quote + 1 < line.size() && line[quote + 1] != '/' && line[quote + 1] != '<';
 }
@@ -38,7 +42,7 @@ bool is_diagnostic_pragma(std::string_view line) { return line.rfind("#pragma GC
 // cudafe++ writes one include into the text: a header of the toolkit, which belongs to the key. Any other file could
 // change without the text.
 bool reads_another_file(std::string_view line) {
-  return line.rfind("# ", 0) != 0 && line.find("include") != std::string_view::npos &&
+  return !is_marker(line) && line.find("include") != std::string_view::npos &&
          line != "#include \"crt/host_runtime.h\"";
 }
 
