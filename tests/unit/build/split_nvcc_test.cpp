@@ -180,7 +180,7 @@ TEST_P(SplitKernels, AreWhatNvccMakesOfThem) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfThisProject, SplitKernels, testing::ValuesIn(sources_of_this_project()),
-                         [](auto const& info) { return info.param.stem().string(); });
+                         [](auto const& kernel_file) { return kernel_file.param.stem().string(); });
 
 constexpr const char* kernel =
     "#include <algorithm>\n#include <cstdint>\n"
