@@ -93,6 +93,8 @@ Result<BuildRoom> BuildRoom::make(const fs::path& parent, const fs::path& snapsh
   return room;
 }
 
+fs::path BuildRoom::seen_source() const { return m_sandboxed ? inside_source : source(); }
+
 Result<fs::path> BuildRoom::make_output(const std::string& name) const {
   fs::path folder = m_folder.path() / "out" / name;
   if (auto made = util::make_folders(folder); !made) return fail(made.error());
@@ -112,7 +114,7 @@ exec::Command BuildRoom::command(std::vector<std::string> argv, const fs::path& 
   command.env = tool_environment(m_tools, m_sandboxed ? inside_output : output);
   command.limits.address_space = memory_limit();
   command.limits.file_size = largest_file;
-  command.cwd = m_sandboxed ? inside_source : source();
+  command.cwd = seen_source();
   if (!m_sandboxed) {
     if (exec::probe_sandbox().landlock > 0) {
       exec::Confinement& confinement = command.confinement.emplace();

@@ -25,6 +25,8 @@ class BuildRoom {
                                 const Interpreter& interpreter);
 
   std::filesystem::path source() const { return m_folder.path() / "source"; }
+  /// The same folder, the working folder of all commands, as they see it.
+  std::filesystem::path seen_source() const;
   /// A fresh output folder, named after its use. Errors: environment_error.
   Result<std::filesystem::path> make_output(const std::string& name) const;
 

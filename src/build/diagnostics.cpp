@@ -54,6 +54,15 @@ std::optional<Diagnostic> cudafe_line(const std::string& line) {
   return make(match[1], number(match[2]), 0, plain_severity(match[3]), id + match[5].str(), "compile");
 }
 
+// At end of source: error: expected a "}"       (cudafe++)
+std::optional<Diagnostic> end_of_source_line(const std::string& line) {
+  static const std::regex pattern(
+      R"(^(At end of source): (catastrophic error|internal error|error|warning|remark)(?: (#[0-9]+(?:-D)?))?: (.*)$)");
+  std::smatch match;
+  if (!std::regex_match(line, match, pattern)) return std::nullopt;
+  return make("", 0, 0, plain_severity(match[2]), match[4].str() + " at the end of the source", "compile");
+}
+
 // ptxas /tmp/x.ptx, line 53; error   : …     ptxas fatal   : …     ptxas warning : …     ptxas info    : (C7510) …
 std::optional<Diagnostic> ptxas_line(const std::string& line) {
   static const std::regex with_line(R"(^ptxas \S+, line (\d+); (error|fatal|warning|info)\s*: (.*)$)");
@@ -137,7 +146,8 @@ std::optional<Diagnostic> linker_line(const std::string& line) {
 }
 
 std::optional<Diagnostic> parse_line(const std::string& line) {
-  for (auto* parser : {gnu_line, cudafe_line, ptxas_line, linker_line, assembler_line, driver_line}) {
+  for (auto* parser :
+       {gnu_line, cudafe_line, end_of_source_line, ptxas_line, linker_line, assembler_line, driver_line}) {
     if (auto diagnostic = parser(line)) return diagnostic;
   }
   return std::nullopt;

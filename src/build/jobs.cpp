@@ -56,7 +56,7 @@ class JobRunner {
  private:
   struct Running {
     std::size_t index;
-    std::unique_ptr<exec::Child> child;
+    std::unique_ptr<Work> work;
     Clock::time_point start;
     util::Deadline deadline;
   };
@@ -88,41 +88,45 @@ class JobRunner {
     ++m_count;
     std::string const count = m_jobs.size() > 1 ? fmt::format(" {} of {}", m_count, m_jobs.size()) : std::string();
     m_progress.step(fmt::format("{}{}: {}", m_jobs[index].verb, count, m_jobs[index].label));
-    auto child = exec::spawn(m_jobs[index].command());
-    if (!child) {
-      m_outcomes[index].error = child.error();
+    auto const& job = m_jobs[index];
+    auto work = job.start ? job.start() : start_process(job.command());
+    if (!work) {
+      m_outcomes[index].error = work.error();
       end(index, JobOutcome::State::not_started);
       return;
     }
-    auto const limit = util::Deadline::after(std::chrono::duration<double>(m_jobs[index].timeout));
-    m_running.push_back({index, std::move(*child), Clock::now(), limit.earlier(m_deadline)});
+    auto const limit = util::Deadline::after(std::chrono::duration<double>(job.timeout));
+    m_running.push_back({index, std::move(*work), Clock::now(), limit.earlier(m_deadline)});
   }
 
   void look_at_running_jobs() {
     for (auto& running : m_running) look_at(running);
-    std::erase_if(m_running, [](const Running& running) { return running.child == nullptr; });
+    std::erase_if(m_running, [](const Running& running) { return running.work == nullptr; });
   }
 
   void look_at(Running& running) {
-    running.child->drain();
-    auto const status = running.child->poll();
-    if (!status && !running.deadline.expired()) return;
+    auto const ended = running.work->poll();
+    if (!ended && !running.deadline.expired()) return;
     auto& outcome = m_outcomes[running.index];
-    if (status) {
-      outcome.status = *status;
+    auto state = JobOutcome::State::timed_out;
+    if (!ended) {
+      running.work->kill();
+    } else if (*ended) {
+      outcome.status = **ended;
+      state = JobOutcome::State::finished;
     } else {
-      running.child->kill();
+      outcome.error = ended->error();
+      state = JobOutcome::State::not_started;
     }
     take_output(running);
-    end(running.index, status ? JobOutcome::State::finished : JobOutcome::State::timed_out);
+    end(running.index, state);
   }
 
   void take_output(Running& running) {
-    running.child->drain();
     auto& outcome = m_outcomes[running.index];
-    outcome.output = running.child->output().text();
+    outcome.output = running.work->output();
     outcome.seconds = seconds_since(running.start);
-    running.child.reset();
+    running.work.reset();
   }
 
   void end(std::size_t index, JobOutcome::State state) {
@@ -135,7 +139,7 @@ class JobRunner {
 
   void stop_all(JobOutcome::State state) {
     for (auto& running : m_running) {
-      running.child->kill();
+      running.work->kill();
       take_output(running);
       m_outcomes[running.index].state = state;
     }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "build/work.hpp"
 #include "cuda_agent/error.hpp"
 #include "exec/child.hpp"
 #include "util/deadline.hpp"
@@ -17,6 +19,8 @@ struct Job {
   std::string label;  ///< for progress and messages: "kernels/axpby.cu"
   std::string verb = "compiling";
   std::function<exec::Command()> command;  ///< asked when the job starts, so that it can use what `after` made
+  /// Instead of `command`, where one process is not all; asked when the job starts.
+  std::function<Result<std::unique_ptr<Work>>()> start;
   std::function<void()> succeeded;   ///< called when it has ended well, before those `after` it start; may be empty
   double timeout = 0;                ///< seconds
   std::optional<std::size_t> after;  ///< index of a job that must have ended before (well or not)

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* extension_name = "cuda_extension";
-constexpr const char* file_name = "cuda_extension.so";
+constexpr const char* linked_name = "cuda_extension.so";
 
 std::string link_key(const Objects& objects, const Flags& flags, const Toolchain& toolchain,
                      const Interpreter& interpreter) {
@@ -116,7 +116,7 @@ class Linker {
     if (auto error = lay_out()) return error;
     BuildRoom::Extra const objects{m_object_folder, "/cuda-agent/objects"};
     Flags argv = {m_toolchain.host.executable.string(), "-o",
-                  m_room.seen(BuildRoom::output_place(m_output), file_name).string()};
+                  m_room.seen(BuildRoom::output_place(m_output), linked_name).string()};
     for (auto const& [source, stored] : m_objects.stored) argv.push_back(m_room.seen(objects, source + ".o").string());
     argv.insert(argv.end(), m_flags.begin(), m_flags.end());
     Job job;
@@ -139,7 +139,7 @@ class Linker {
     std::vector<std::pair<std::string, fs::path>> objects;
     for (auto const& [source, stored] : m_objects.stored) objects.emplace_back(source, stored.file);
     auto const undefined =
-        find_undefined_symbols(m_output / file_name, objects, library_folders(m_toolchain, m_interpreter));
+        find_undefined_symbols(m_output / linked_name, objects, library_folders(m_toolchain, m_interpreter));
     if (!undefined) return undefined.error();
     if (undefined->empty()) return std::nullopt;
     for (auto const& symbol : *undefined) {
@@ -150,9 +150,9 @@ class Linker {
   }
 
   std::optional<Error> keep(const fs::path& kept) {
-    auto const hash = util::sha256_of_file(m_output / file_name);
+    auto const hash = util::sha256_of_file(m_output / linked_name);
     if (!hash) return hash.error();
-    if (auto copied = copy_into_place(m_output / file_name, kept); !copied) return copied.error();
+    if (auto copied = copy_into_place(m_output / linked_name, kept); !copied) return copied.error();
     if (auto noted = util::write_file(kept.string() + ".sha256", *hash); !noted) return noted.error();
     m_linked.file = kept;
     m_linked.sha256 = *hash;

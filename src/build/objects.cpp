@@ -1,7 +1,9 @@
 #include "build/objects.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <set>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -11,6 +13,7 @@
 #include "build/jobs.hpp"
 #include "build/precompiled_header.hpp"
 #include "build/ptxas.hpp"
+#include "build/split_nvcc.hpp"
 #include "util/files.hpp"
 #include "util/hash.hpp"
 #include "util/text.hpp"
@@ -38,7 +41,8 @@ struct Unit {
   std::optional<std::size_t> job;
   fs::path output;
 
-  const char* tool() const { return source.kind == SourceKind::cuda ? "nvcc" : "host"; }
+  bool is_cuda() const { return source.kind == SourceKind::cuda; }
+  const char* tool() const { return is_cuda() ? "nvcc" : "host"; }
 };
 
 // -march=native means another thing on another processor, and the cache may be shared between machines.
@@ -54,20 +58,23 @@ std::string processor() {
 class ObjectBuilder {
  public:
   ObjectBuilder(const ObjectsPlan& plan, const BuildRoom& room, const Toolchain& toolchain,
-                const Interpreter& interpreter, const Cache& cache)
+                const Interpreter& interpreter, const Cache& cache, util::Deadline deadline)
       : m_plan(plan),
         m_room(room),
         m_toolchain(toolchain),
         m_interpreter(interpreter),
         m_cache(cache),
+        m_deadline(deadline),
         m_store(cache),
         m_files(room.source()) {}
 
-  Objects build(util::Progress& progress, util::Deadline deadline) {
+  Objects build(util::Progress& progress) {
     if (auto error = prepare()) return failed(std::move(*error));
+    open_split();
     std::vector<Job> jobs;
     if (auto error = plan_jobs(jobs, progress)) return failed(std::move(*error));
-    auto const outcomes = run_jobs(jobs, m_plan.jobs, progress, deadline);
+    m_jobs = static_cast<int>(jobs.size());
+    auto const outcomes = run_jobs(jobs, m_plan.jobs, progress, m_deadline);
     return collect(outcomes);
   }
 
@@ -79,9 +86,8 @@ class ObjectBuilder {
   }
 
   Flags flags_of(const Unit& unit) const {
-    return unit.source.kind == SourceKind::cuda
-               ? nvcc_flags(*m_plan.architecture, m_toolchain, m_interpreter)
-               : host_flags(unit.source.kind, m_plan.target, m_toolchain, m_interpreter);
+    return unit.is_cuda() ? nvcc_flags(*m_plan.architecture, m_toolchain, m_interpreter)
+                          : host_flags(unit.source.kind, m_plan.target, m_toolchain, m_interpreter);
   }
 
   std::optional<Error> prepare() {
@@ -102,6 +108,12 @@ class ObjectBuilder {
     return std::nullopt;
   }
 
+  void open_split() {
+    auto const unit =
+        std::find_if(m_units.begin(), m_units.end(), [](const Unit& u) { return u.is_cuda() && !u.found; });
+    if (unit != m_units.end()) m_split = SplitNvcc::open(m_cache, m_toolchain, flags_of(*unit), m_deadline);
+  }
+
   std::string key_of(const Unit& unit, const std::string& text) const {
     util::Sha256 key;
     auto const add = [&](const std::string& part) { key.update(fmt::format("{}\n{}\n", part.size(), part)); };
@@ -109,7 +121,7 @@ class ObjectBuilder {
     add(unit.source.path);
     add(text);
     add(m_toolchain.host.identity);
-    if (unit.source.kind == SourceKind::cuda) add(m_toolchain.nvcc->identity);
+    if (unit.is_cuda()) add(m_toolchain.nvcc->identity);
     for (auto const& flag : flags_of(unit)) add(flag);
     add(m_interpreter.torch_version);
     add(m_interpreter.python_version);
@@ -123,7 +135,7 @@ class ObjectBuilder {
   }
 
   std::optional<Error> plan_jobs(std::vector<Job>& jobs, util::Progress& progress) {
-    plan_units(jobs, [](const Unit& unit) { return unit.source.kind == SourceKind::cuda; });
+    plan_units(jobs, [](const Unit& unit) { return unit.is_cuda(); });
     plan_units(jobs, [](const Unit& unit) { return unit.source.kind == SourceKind::host; });
     auto const bindings =
         std::count_if(m_units.begin(), m_units.end(), [](const Unit& unit) { return !unit.found && unit.uses_header; });
@@ -169,13 +181,26 @@ class ObjectBuilder {
       Job job;
       job.label = unit.source.path;
       job.timeout = m_plan.object_timeout;
-      job.command = [this, i] { return command_of(m_units[i]); };
+      if (m_split && unit.is_cuda() && SplitNvcc::fits(unit.source.path)) {
+        job.start = [this, i] { return start_split(m_units[i]); };
+      } else {
+        job.command = [this, i] { return command_of(m_units[i]); };
+      }
       jobs.push_back(std::move(job));
     }
   }
 
+  // Two steps at a time only where no other file waits for the processor that the second one takes.
+  Result<std::unique_ptr<Work>> start_split(const Unit& unit) const {
+    auto const cuda = std::count_if(m_units.begin(), m_units.end(), [](const Unit& u) { return u.is_cuda() && u.job; });
+    int const parallel = m_plan.jobs >= m_jobs + static_cast<int>(cuda) ? 2 : 1;
+    auto const limit = util::Deadline::after(std::chrono::duration<double>(m_plan.object_timeout));
+    return m_split->start(
+        {m_room, unit.source.path, unit.output, parallel, limit.earlier(m_deadline), command_of(unit)});
+  }
+
   exec::Command command_of(const Unit& unit) const {
-    bool const cuda = unit.source.kind == SourceKind::cuda;
+    bool const cuda = unit.is_cuda();
     Flags argv = {(cuda ? m_toolchain.nvcc->executable : m_toolchain.host.executable).string()};
     auto const flags = flags_of(unit);
     argv.insert(argv.end(), flags.begin(), flags.end());
@@ -222,7 +247,7 @@ class ObjectBuilder {
       set_worse(objects.error, failure_of(unit, outcome, record.diagnostics));
       return;
     }
-    if (unit.source.kind == SourceKind::cuda) record.kernels = parse_ptxas(outcome.output);
+    if (unit.is_cuda()) record.kernels = parse_ptxas(outcome.output);
     auto stored = m_store.put(unit.key, dependencies_of(unit), m_files, unit.output / "object.o", std::move(record));
     if (!stored) {
       set_worse(objects.error, stored.error());
@@ -257,15 +282,19 @@ class ObjectBuilder {
     return explain_failure(failure, outcome, diagnostics);
   }
 
+  // nvcc's host and device half may read different files; both count.
   std::vector<std::string> dependencies_of(const Unit& unit) const {
-    auto const text = util::read_file(unit.output / "dependencies.d", largest_dependency_file);
-    if (!text) return {unit.source.path};
-    auto files = parse_dependencies(*text);
+    std::set<std::string> files = {unit.source.path};
+    for (auto const& name : SplitNvcc::dependency_files()) {
+      auto const text = util::read_file(unit.output / name, largest_dependency_file);
+      if (!text) continue;
+      for (auto& file : parse_dependencies(*text)) files.insert(std::move(file));
+    }
     if (unit.uses_header) {  // its text is part of the key; whether it was precompiled makes no difference
       std::string const folder = m_room.seen(m_header->place(), "").string();
       std::erase_if(files, [&](const std::string& file) { return file.rfind(folder, 0) == 0; });
     }
-    return files;
+    return {files.begin(), files.end()};
   }
 
   const ObjectsPlan& m_plan;
@@ -273,12 +302,15 @@ class ObjectBuilder {
   const Toolchain& m_toolchain;
   const Interpreter& m_interpreter;
   const Cache& m_cache;
+  util::Deadline m_deadline;
   ObjectStore m_store;
   FileStates m_files;
   std::vector<Unit> m_units;
   std::optional<PrecompiledHeader> m_header;
   std::optional<std::size_t> m_header_job;
   std::optional<Error> m_output_error;
+  std::optional<SplitNvcc> m_split;
+  int m_jobs = 0;
 };
 
 }  // namespace
@@ -286,7 +318,7 @@ class ObjectBuilder {
 Objects build_objects(const ObjectsPlan& plan, const BuildRoom& room, const Toolchain& toolchain,
                       const Interpreter& interpreter, const Cache& cache, util::Progress& progress,
                       util::Deadline deadline) {
-  return ObjectBuilder(plan, room, toolchain, interpreter, cache).build(progress, deadline);
+  return ObjectBuilder(plan, room, toolchain, interpreter, cache, deadline).build(progress);
 }
 
 }  // namespace cuda_agent::build

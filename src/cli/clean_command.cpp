@@ -37,8 +37,8 @@ Result<std::vector<std::string>> clean_cache() {
   if (!cache) return fail(cache.error());
   std::vector<std::string> removed;
   std::error_code error;
-  for (auto const* const name :
-       {"architectures", "extensions", "headers", "interpreters", "manifests", "objects", "torch-compile", "worker"}) {
+  for (auto const* const name : {"architectures", "extensions", "headers", "interpreters", "manifests", "nvcc-steps",
+                                 "objects", "prefixes", "torch-compile", "worker"}) {
     auto const folder = cache->root / name;
     if (!fs::is_directory(fs::symlink_status(folder, error))) continue;
     if (auto gone = workspace::remove_tree(folder); !gone) return fail(gone.error());

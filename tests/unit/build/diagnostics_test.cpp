@@ -48,6 +48,13 @@ TEST(Diagnostics, OfNvcc) {
   expect_error("nvcc_refused_architecture.txt", "compile", "?: Unsupported gpu architecture 'sm_70'");
 }
 
+TEST(Diagnostics, AnErrorOfCudafeAtTheEndOfTheSourceIsOne) {
+  auto const errors = parse_diagnostics("At end of source: error: expected a \"}\"\n\n1 error detected in …\n");
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].severity, "error");
+  EXPECT_EQ(errors[0].message, "expected a \"}\" at the end of the source");
+}
+
 TEST(Diagnostics, NvccsCaretGivesTheColumnWhereTheSourceLineIsShownAsItIs) {
   auto const errors = parse_diagnostics(captured("nvcc_errors.txt"), [](const std::string&, int line) {
     return std::string(line == 4 ? "  x[0] = undefined_name + 1" : "}");
