@@ -80,7 +80,7 @@ def selftest(options, temporary):
         command.append("--prove-layers")
     environment = os.environ | {"CUDA_AGENT_CACHE": str(options.cache), "TMPDIR": temporary}
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
-    answer = json.loads(done.stdout)
+    answer = json.loads(done.stdout or '{"message": "it said nothing"}')
     if "cases" not in answer:
         sys.exit(f"{options.binary} selftest (exit code {done.returncode}): {answer['message']}")
     return done.returncode, answer
@@ -330,7 +330,9 @@ def main():
     judged = [f"{one['name']}: {text}" for one in answer["cases"] for text in one["problems"] + (one["proof"] or {}).get("problems", [])]
     wrong = [text for name, said in naive.items() if (text := wrong_about_naive(cases[name], said))]
     fooled = sum(said["fooled"] for said in naive.values())
-    print("\n".join([*judged, *wrong, f"{answer['message']}; {fooled} exploits fool the naive judge, {len(wrong)} not as they say"]))
+    proofs = [answer["proofs"]["message"]] if answer["proofs"] else []
+    said = f"{fooled} exploits fool the naive judge; {len(wrong)} cases do not do with it what they say"
+    print("\n".join([*judged, *wrong, answer["message"], *proofs, said]))
     return code or (1 if wrong else 0)
 
 

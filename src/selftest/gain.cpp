@@ -19,11 +19,17 @@ bool Gain::is_open() const {
   return m_bound == Bound::more_than || m_estimates.size() == 2 || m_estimates.front() > m_limit;
 }
 
-std::optional<std::string> Gain::problem() const {
-  if (m_estimates.empty()) return "it was not timed, so nobody knows what it gains";
+std::optional<double> Gain::median() const {
+  if (m_estimates.empty()) return std::nullopt;
   auto sorted = m_estimates;
   std::sort(sorted.begin(), sorted.end());
-  bool const above = sorted[sorted.size() / 2] > m_limit;
+  return sorted[sorted.size() / 2];
+}
+
+std::optional<std::string> Gain::problem() const {
+  auto const middle = median();
+  if (!middle) return "it was not timed, so nobody knows what it gains";
+  bool const above = *middle > m_limit;
   if (above == (m_bound == Bound::more_than)) return std::nullopt;
   std::vector<std::string> said;
   said.reserve(m_estimates.size());

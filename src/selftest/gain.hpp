@@ -20,7 +20,9 @@ class Gain {
   void add(const Answer& answer);
   /// Whether it must be asked again: it is not as it must be, but may be so by chance. Three asks decide.
   bool is_open() const;
-  /// What is wrong, in a sentence: the median of the ratios counts.
+  /// Of the ratios so far; none where it was not timed.
+  std::optional<double> median() const;
+  /// What is wrong, in a sentence: the median counts.
   std::optional<std::string> problem() const;
 
  private:

@@ -66,7 +66,7 @@ std::vector<std::string> disproved(const Case& one, const Part& part, const Answ
     return {fmt::format("{} does not catch it by itself: {}", part.layer, in_words(answer))};
   }
   if (passed(answer)) return {};
-  return {fmt::format("something else than {} catches it: with {} {}", util::join(one.layers(), ", "),
+  return {fmt::format("something else than {} catches it: with {} it is still {}", util::join(one.layers(), ", "),
                       util::join(switched_off(one, part), " "), in_words(answer))};
 }
 

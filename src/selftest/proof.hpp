@@ -44,6 +44,7 @@ struct Proof {
   State state = State::not_tried;
   std::optional<Answer> policy;   ///< the answer of the policy alone
   std::optional<Answer> through;  ///< the answer of that part
+  std::optional<double> gain;     ///< in it, over eager: of an exploit that is bound and not refused
   std::vector<std::string> problems;
   double seconds = 0;  ///< of all parts
 };

@@ -55,7 +55,7 @@ json to_json(const Case& one, const Proof& proof) {
                          {"outcome", proof.through->outcome},
                          {"exit_code", proof.through->exit_code},
                          {"message", proof.through->message},
-                         {"speedup", speedup_of(*proof.through)}};
+                         {"gain", proof.gain ? json(*proof.gain) : json()}};
   }
   return object;
 }
@@ -86,8 +86,12 @@ json to_json(const CaseResult& result) {
 }
 
 json proofs_as_json(const Counts& counts) {
-  if (proofs_in_words(counts).empty()) return {};
-  return {{"proven", counts.proven}, {"not_proven", counts.not_proven}, {"not_switchable", counts.not_switchable}};
+  auto const message = proofs_in_words(counts);
+  if (message.empty()) return {};
+  return {{"message", message},
+          {"proven", counts.proven},
+          {"not_proven", counts.not_proven},
+          {"not_switchable", counts.not_switchable}};
 }
 
 }  // namespace

@@ -200,6 +200,7 @@ class Run {
     auto& gain = m_gains.try_emplace(item, bound, *limit).first->second;
     gain.add(report.answer);
     if (gain.is_open()) return true;
+    if (item.part.kind == Part::Kind::through) m_results[item.index].proof.gain = gain.median();
     if (auto const problem = gain.problem()) report.problems.push_back(*problem);
     return false;
   }

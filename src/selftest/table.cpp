@@ -42,8 +42,7 @@ std::string with_layers_off(const CaseResult& result) {
   auto text = util::join(switched_off(one, {Part::Kind::through}), " ");
   if (!result.proof.through) return text;
   text += ": " + short_form(*result.proof.through);
-  auto const& speedup = result.proof.through->speedup;
-  if (one.expect.most_speedup && speedup) text += fmt::format(", {:.1f}x", speedup->estimate);
+  if (result.proof.gain) text += fmt::format(", {:.1f}x", *result.proof.gain);
   return text;
 }
 

@@ -56,6 +56,7 @@ TEST(Gain, WhatMustGainIsSeenToSurelyOrInTwoOfThreeAsks) {
   auto none = noisy;
   noisy.add(timed(0.5, 2));
   EXPECT_FALSE(noisy.problem());
+  EXPECT_EQ(noisy.median(), 2);
   none.add(timed(0.5, 1.25));
   EXPECT_FALSE(none.is_open());
   EXPECT_EQ(none.problem(), "3.00, 1.00, 1.25x eager, expected more than 1.25");
@@ -64,6 +65,7 @@ TEST(Gain, WhatMustGainIsSeenToSurelyOrInTwoOfThreeAsks) {
 TEST(Gain, WhatWasNotTimedIsWrong) {
   Gain gain(Bound::at_most, 1.25);
   gain.add({});
+  EXPECT_FALSE(gain.median());
   EXPECT_FALSE(gain.is_open());
   EXPECT_TRUE(gain.problem());
 }

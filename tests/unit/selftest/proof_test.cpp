@@ -84,7 +84,8 @@ TEST(PartsOfProof, NothingOfAnHonestCase) {
 TEST(Disproved, WhatIsCaughtByAnotherLayerThanItSays) {
   EXPECT_TRUE(disproved(exploit("seal"), through, answered("pass", 0)).empty());
   EXPECT_EQ(disproved(exploit("seal"), through, answered("wrong", 6)),
-            Names{"something else than seal catches it: with --without seal --policy none wrong (exit code 6), why"});
+            Names{"something else than seal catches it: with --without seal --policy none it is still wrong (exit code "
+                  "6), why"});
 }
 
 TEST(Disproved, WhatThePolicyDoesNotDoAsItIsSaid) {

@@ -164,9 +164,10 @@ TEST_F(RunCases, SeesACaseThatAnotherLayerCatches) {
   ASSERT_TRUE(results) << results.error().message;
   EXPECT_EQ(results->front().state, State::as_expected) << "it is caught";
   EXPECT_EQ(results->front().proof.state, Proof::State::not_proven);
-  EXPECT_EQ(results->front().proof.problems,
-            std::vector<std::string>{
-                "something else than seal catches it: with --without seal --policy none wrong (exit code 6), m"});
+  EXPECT_EQ(
+      results->front().proof.problems,
+      std::vector<std::string>{
+          "something else than seal catches it: with --without seal --policy none it is still wrong (exit code 6), m"});
 }
 
 TEST_F(RunCases, SaysWhichLayerCannotBeSwitchedOff) {
@@ -198,6 +199,7 @@ TEST_F(RunCases, WhatIsBoundMustGainOnceItsLayerIsOff) {
   auto results = run({bound});
   ASSERT_TRUE(results) << results.error().message;
   EXPECT_EQ(results->front().proof.state, Proof::State::proven);
+  EXPECT_EQ(results->front().proof.gain, 9.0);
   judge_is(ratio("1.0"));
   results = run({bound});
   ASSERT_TRUE(results) << results.error().message;
