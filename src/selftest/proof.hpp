@@ -21,7 +21,7 @@ struct Part {
   Kind kind = Kind::caught;
   std::string layer{};  ///< of `alone`
 
-  auto operator<=>(const Part&) const = default;
+  bool operator==(const Part&) const = default;
 };
 
 /// The judge's arguments that switch layers off for a part.

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <poll.h>
@@ -26,7 +27,9 @@ struct Item {
   std::size_t index = 0;  // of its case
   Part part{};
 
-  auto operator<=>(const Item&) const = default;
+  bool operator<(const Item& other) const {
+    return std::tie(index, part.kind, part.layer) < std::tie(other.index, other.part.kind, other.part.layer);
+  }
 };
 
 struct Job {
