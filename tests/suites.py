@@ -189,7 +189,7 @@ refuse what it is said to refuse, and nothing else. Layers that are how the judg
 | `precision` | the error against float64 | `--precision any` |
 | `fresh-inputs` | inputs are drawn anew for every call | `--without fresh-inputs` |
 | `seeds` | nothing that a candidate is told of seeds says which inputs come; a seed that was asked for has no reward | |
-| `process` | the candidate has a process of its own: what it patches there, or how it ends, decides nothing | |
+| `process` | the candidate has a process of its own: what it patches there, or how it ends, decides nothing, and what that process says is checked | |
 | `sandbox` | bubblewrap or landlock around that process | |
 | `seal` | system calls that are taken from it before it hears of the candidate | `--without seal` |
 | `stopping` | it is stopped while it is not called, and that is checked | `--without stopping` |
