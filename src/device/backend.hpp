@@ -104,6 +104,10 @@ class Backend {
   /// lent like an arena.
   virtual Result<std::unique_ptr<Arena>> make_control() { return std::unique_ptr<Arena>(); }
 
+  /// How many bytes after the first of the two places at which inputs of `bytes` can lie the second one begins. They
+  /// may overlap. A multiple of the page.
+  virtual std::uint64_t second_place(std::uint64_t /*bytes*/) const { return 4096; }
+
   /// Memory that can be lent. Errors: environment_error that says how much was asked for.
   virtual Result<std::unique_ptr<Arena>> allocate(std::uint64_t bytes) = 0;
   /// Memory of the supervisor alone.

@@ -135,10 +135,10 @@ double Exchange::enqueued(Arm arm) const {
 }
 
 Result<void> Exchange::make_slots_for(Side& side, std::uint64_t bytes, int calls) {
-  auto arena = m_backend.allocate(bytes * static_cast<std::uint64_t>(calls));
+  std::uint64_t const stride = bytes + m_backend.second_place(bytes);
+  auto arena = m_backend.allocate(stride * static_cast<std::uint64_t>(calls));
   if (!arena) return fail(arena.error());
-  side.bound.assign(static_cast<std::size_t>(calls), "");
-  side.filled.assign(static_cast<std::size_t>(calls), false);
+  side.places.assign(static_cast<std::size_t>(2 * calls), {});
   return side.loan.lend(inputs_arena, std::move(*arena), m_limit);
 }
 
@@ -168,6 +168,7 @@ Result<void> Exchange::draw(std::uint64_t seed, int calls, InputKind kind) {
     if (m_candidate) m_candidate->calls.clear();
   }
   m_calls = calls;
+  m_place = 1 - m_place;
   std::vector<EncodedValues> drawn;
   while (static_cast<int>(drawn.size()) < calls) {
     auto const k = drawn.size();
@@ -210,22 +211,22 @@ void Exchange::drop_kept() {
 }
 
 Result<void> Exchange::bind(Side& side) {
-  if (side.loan.arena(inputs_arena) == nullptr || static_cast<int>(side.bound.size()) < m_slots) {
+  if (side.loan.arena(inputs_arena) == nullptr || static_cast<int>(side.places.size()) < 2 * m_slots) {
     if (auto made = make_slots_for(side, m_slot_bytes, m_slots); !made) return made;
   }
-  for (std::size_t k = 0; k < m_drawn.size(); ++k) {
-    nlohmann::json const message = {{"op", "bind"},
-                                    {"slot", k},
-                                    {"arena", inputs_arena},
-                                    {"at", k * m_slot_bytes},
-                                    {"trees", m_drawn[k].trees},
-                                    {"storages", m_drawn[k].storages}};
-    std::string text = message.dump();
-    if (side.bound[k] == text) continue;
-    auto done = side.loan.worker().request(message, {}, m_limit, "receiving inputs");
-    if (!done) return fail(done.error());
-    side.bound[k] = std::move(text);
-    side.filled[k] = false;
+  for (int k = 0; k < static_cast<int>(m_drawn.size()); ++k) {
+    EncodedValues const& values = inputs(k);
+    for (int which : {0, 1}) {
+      nlohmann::json const message = {{"op", "bind"},          {"slot", number_of(k, which)},
+                                      {"arena", inputs_arena}, {"at", place_at(k, which)},
+                                      {"trees", values.trees}, {"storages", values.storages}};
+      std::string text = message.dump();
+      Place& place = side.place(k, which);
+      if (place.bound == text) continue;
+      auto done = side.loan.worker().request(message, {}, m_limit, "receiving inputs");
+      if (!done) return fail(done.error());
+      place = {std::move(text), false};
+    }
   }
   return {};
 }
@@ -244,8 +245,24 @@ void Exchange::make_room(std::uint64_t bytes) {
   drop_kept();
 }
 
+std::uint64_t Exchange::place_at(int k, int which) const {
+  std::uint64_t const apart = m_backend.second_place(m_slot_bytes);
+  return static_cast<std::uint64_t>(k) * (m_slot_bytes + apart) + static_cast<std::uint64_t>(which) * apart;
+}
+
 bool Exchange::can_warm(const Side& side) const {
-  return std::all_of(side.filled.begin(), side.filled.begin() + m_calls, [](bool filled) { return filled; });
+  for (int k = 0; k < m_calls; ++k) {
+    if (!side.place(k, side.used).filled) return false;
+  }
+  return true;
+}
+
+void Exchange::note_filled(Side& side) const {
+  bool const overlap = m_backend.second_place(m_slot_bytes) < m_slot_bytes;
+  for (int k = 0; k < m_calls; ++k) {
+    side.place(k, side.used).filled = true;
+    if (overlap) side.place(k, 1 - side.used).filled = false;
+  }
 }
 
 Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
@@ -253,7 +270,9 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                                            std::string_view during, NullKind kind) {
   if (auto lent = side.loan.lend_control(m_backend, m_limit); !lent) return fail(lent.error());
   History& history = side.calls[fmt::format("{} {} {} {}", arm, kind.launches, kind.written, kind.stored)];
-  int const warm_ups = m_backend.open_calls();
+  // At each of a slot's two places as often: what a model keeps for an address (a captured graph, say) is there then.
+  bool const of_a_model = arm != "null";
+  int const warm_ups = m_backend.open_calls() * (of_a_model ? 2 : 1);
   bool const warmed = history.open >= warm_ups;
   if (!warmed) mode = device::CallMode::open;
   nlohmann::json slots = nlohmann::json::array();
@@ -269,13 +288,13 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
   // An empty call does without inputs: the candidate's worker would have a round's before its own call, and could
   // compute them in the calls that are not timed. From end to end they are part of what it costs, and such empty calls
   // are made before the worker hears of a candidate.
-  bool const with_inputs = arm != "null" || mode == device::CallMode::end_to_end;
+  bool const with_inputs = of_a_model || mode == device::CallMode::end_to_end;
+  if (with_inputs) side.used = !warmed && history.open % 2 == 1 ? 1 - m_place : m_place;
   for (int k = 0; k < m_calls; ++k) {
-    slots.push_back(k);
+    slots.push_back(number_of(k, side.used));
     if (!with_inputs) continue;
-    std::uint64_t const at = static_cast<std::uint64_t>(k) * m_slot_bytes;
-    std::uint64_t const bytes = m_drawn[static_cast<std::size_t>(k)].bytes;
-    call.inputs.push_back({{m_private_inputs.get(), at, bytes}, {side.loan.arena(inputs_arena), at, bytes}});
+    device::Span const source = drawn(k);
+    call.inputs.push_back({source, {side.loan.arena(inputs_arena), place_at(k, side.used), source.bytes}});
   }
   std::uint64_t const total = kind.stored ? m_room * static_cast<std::uint64_t>(m_calls) : 0;
   call.output = {side.loan.arena(outputs_arena), 0, total};
@@ -295,7 +314,7 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
   side.loan.worker().resume();
   auto result = m_backend.call(side.loan.worker(), call);
   side.loan.worker().stop();
-  if (with_inputs) std::fill_n(side.filled.begin(), m_calls, true);
+  if (with_inputs) note_filled(side);
   if (!result) return fail(side.loan.worker().explained(result.error(), during));
   if (!warmed) {
     history.enqueued = history.open == 0 ? result->enqueued : std::min(history.enqueued, result->enqueued);
@@ -404,9 +423,8 @@ device::Span Exchange::drawn(int k) const {
 }
 
 device::Span Exchange::slot(Arm arm, int k) const {
-  device::Span span = drawn(k);
-  span.arena = side(arm).loan.arena(inputs_arena);
-  return span;
+  Side const& here = side(arm);
+  return {here.loan.arena(inputs_arena), place_at(k, here.used), inputs(k).bytes};
 }
 
 Result<bool> Exchange::inputs_unchanged(Arm arm) const {

@@ -150,13 +150,28 @@ class Exchange {
     double enqueued = 0;  ///< microseconds, the fastest open call
   };
 
+  /// Where the inputs of a slot can lie. There are two, used in turn from draw to draw: what a candidate took from
+  /// the address of one draw's inputs is not that of the next one's.
+  struct Place {
+    std::string bound;    ///< to what it was bound last
+    bool filled = false;  ///< whether inputs were copied there since, and lie there still
+  };
+
   struct Side {
     Loan loan;
-    std::vector<std::string> bound;  ///< what each slot was last bound to
-    std::vector<bool> filled;        ///< whether inputs were copied into a slot since
+    std::vector<Place> places;  ///< two of each slot
+    int used = 0;               ///< which of the two the last call had
     std::string null_like;
     std::map<std::string, History> calls;  ///< by arm, for this K
+
+    Place& place(int k, int which) { return places.at(static_cast<std::size_t>(number_of(k, which))); }
+    const Place& place(int k, int which) const { return places.at(static_cast<std::size_t>(number_of(k, which))); }
   };
+
+  /// As the worker counts them.
+  static int number_of(int k, int which) { return 2 * k + which; }
+  /// The place's first byte in the arena of inputs.
+  std::uint64_t place_at(int k, int which) const;
 
   Side& side(Arm arm) { return arm == Arm::candidate ? *m_candidate : m_reference; }
   const Side& side(Arm arm) const { return arm == Arm::candidate ? *m_candidate : m_reference; }
@@ -167,6 +182,7 @@ class Exchange {
   Result<void> make_room_for(Side& side);
   Result<void> bind(Side& side);
   bool can_warm(const Side& side) const;
+  void note_filled(Side& side) const;
   Result<device::CallResult> timed(Side& side, const std::string& arm, bool warm, device::Arena* kept,
                                    device::CallMode& mode, bool& counts, util::Deadline deadline,
                                    std::string_view during, NullKind kind = {});
@@ -184,6 +200,7 @@ class Exchange {
   std::uint64_t m_call_seed = 0;
   int m_calls = 0;
   int m_slots = 0;
+  int m_place = 0;  ///< which of each slot's two this draw's calls have
   int m_generation = 0;
   std::optional<std::uint64_t> m_only_seed;
   device::CallMode m_mode = device::CallMode::gated;

@@ -14,7 +14,7 @@
 #include "device/cpu/cpu_backend.hpp"
 #include "device/cuda/cuda_backend.hpp"
 #include "exec/sandbox.hpp"
-#include "exec/seal.hpp"
+#include "judge/candidate_seal.hpp"
 #include "judge/exchange.hpp"
 #include "judge/lint.hpp"
 #include "judge/memory_plan.hpp"
@@ -229,10 +229,10 @@ class Judgement {
   }
 
   Result<void> start_workers() {
+    Stopwatch const watch(seconds("workers"));  // their module included, where it must be built first
     auto module = build::worker_module(m_installation.worker_sources, m_installation.worker_modules, m_toolchain,
                                        m_interpreter, m_cache, m_progress, m_deadline);
     if (!module) return fail(module.error());
-    Stopwatch const watch(seconds("workers"));
     m_progress.step("starting the workers");
     fs::path const task = m_scratch / "task";
     m_candidate_folder = m_scratch / "candidate";
@@ -370,7 +370,8 @@ class Judgement {
                             .timed = timed()};
     MemoryPlan const plan = plan_memory(facts);
     m_candidate_memory = facts.model + facts.results;
-    auto const whole = plan.taken + plan.still;
+    m_float64_fits = plan.probe_fits;
+    auto const whole = plan.whole();
     m_verdict.environment["memory.planned"] = std::to_string(whole);
     m_verdict.environment["memory.free"] = std::to_string(*free);
     constexpr std::uint64_t worth_a_line = 4'000'000'000;
@@ -469,51 +470,26 @@ class Judgement {
       return {};
     }
     bool const gpu = m_target == build::Target::cuda;
-    auto const filter = exec::seal_filter(exec::Seal::no_new_processes);
-    if (!filter) return fail(filter.error());
     if (gpu) {  // what the gate needs of the device is opened before it can no longer be
       if (auto lent = m_exchange->prepare_candidate(); !lent) return lent;
     }
-    auto const sealed = m_candidate->request({{"op", "seal"}, {"filter", *filter}, {"devices", gpu}}, {}, m_deadline,
-                                             "sealing the candidate's worker");
+    auto const sealed = seal_processes(*m_candidate, gpu, m_deadline);
     if (!sealed) return fail(sealed.error());
-    if (auto noted = note_seal(*sealed, gpu); !noted) return noted;
-    m_threads = sealed->value("threads", 0);
+    m_threads = sealed->threads;
+    for (Protection const& one : sealed->protections) {
+      m_verdict.protections.push_back(one);
+      if (auto allowed = required(one); !allowed) return allowed;
+    }
     return {};
   }
 
   /// Once it has run a few times: whatever starts threads for good has done so.
-  Result<void> seal_threads() {
+  Result<void> seal_threads_of_candidate() {
     if (m_target == build::Target::cpu || m_options.without == Layer::seal) return {};
-    auto const filter = exec::seal_filter(exec::Seal::no_new_threads);
-    if (!filter) return fail(filter.error());
-    auto const sealed = m_candidate->request({{"op", "seal"}, {"filter", *filter}, {"devices", false}}, {}, m_deadline,
-                                             "sealing the candidate's worker");
+    auto sealed = seal_threads(*m_candidate, m_threads, m_deadline);
     if (!sealed) return fail(sealed.error());
-    bool const holds = sealed->value("filter", false);
-    m_verdict.protections.push_back(
-        {"no new threads", holds,
-         fmt::format(
-             "seccomp in the candidate's worker, from its warm-up on; {} threads when it was sealed, {} after the "
-             "warm-up",
-             m_threads, sealed->value("threads", 0))});
+    m_verdict.protections.push_back(std::move(*sealed));
     return {};
-  }
-
-  Result<void> note_seal(const nlohmann::json& sealed, bool gpu) {
-    std::string why;
-    for (auto const& one : sealed.value("why", nlohmann::json::array())) why += (why.empty() ? "" : "; ") + one.dump();
-    auto const note = [&](const char* name, bool holds, const char* what) {
-      m_verdict.protections.push_back({name, holds, holds ? what : why});
-      return required(m_verdict.protections.back());
-    };
-    auto filtered = note("system-call filter", sealed.value("filter", false),
-                         "seccomp in the candidate's worker: no program is executed, no process made, none traced");
-    if (!filtered || !gpu) return filtered;
-    return note(
-        "device nodes", sealed.value("devices", false),
-        "landlock in every thread of the candidate's worker: no GPU can be opened any more, so no second context "
-        "made");
   }
 
   Result<void> measure_empty() {
@@ -606,7 +582,7 @@ class Judgement {
                            .budget_seconds = 1.0,
                            .tolerance = tolerance(),
                            .limits = call_limits(),
-                           .when_warm = [this] { return seal_threads(); },
+                           .when_warm = [this] { return seal_threads_of_candidate(); },
                            .when_timed = [this] { return look_last(); }};
     if (m_target == build::Target::cpu) {
       // Between processors that do other things as well, one round says less than on a GPU: more of them.
@@ -646,6 +622,7 @@ class Judgement {
     Stopwatch const watch(seconds("probe"));
     m_progress.step("looking at precision and other inputs");
     ProbeOptions options{.other_inputs = m_options.other_inputs && m_options.contract == Contract::cuda_agent,
+                         .float64 = m_float64_fits,
                          .rule = m_options.precision,
                          .tolerance = tolerance(),
                          .limits = call_limits()};
@@ -776,6 +753,7 @@ class Judgement {
   /// A context, its libraries' workspaces and a cache of freed blocks.
   static constexpr std::uint64_t allowed_beside_the_model = 4'000'000'000;
   std::uint64_t m_candidate_memory = 0;
+  bool m_float64_fits = true;
   bool m_candidate_ready = false;
   bool m_candidate_loaded = false;
   bool m_admitted = false;

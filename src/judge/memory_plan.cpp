@@ -15,6 +15,8 @@ MemoryPlan plan_memory(const MemoryFacts& facts) {
   plan.taken = 3 * facts.inputs + 2 * facts.results + facts.model;
   std::uint64_t const kept = facts.timed ? 1 + static_cast<std::uint64_t>(facts.baselines) : 1;
   plan.still = facts.inputs + facts.results + kept * facts.results + facts.model;
+  plan.probe = 3 * facts.inputs + 2 * facts.model + facts.results;
+  plan.probe_fits = plan.still + plan.probe <= facts.free;
   return plan;
 }
 

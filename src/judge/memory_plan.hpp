@@ -23,11 +23,16 @@ struct MemoryFacts {
 struct MemoryPlan {
   std::uint64_t taken = 0;  ///< by the supervisor and the reference's worker already
   std::uint64_t still = 0;  ///< what the candidate's worker, and keeping its and other results, will take
+  std::uint64_t probe = 0;  ///< and the look at other inputs and at the precision, last
+  bool probe_fits = true;   ///< false: it is left out
+
+  std::uint64_t whole() const { return taken + still + (probe_fits ? probe : 0); }
 };
 
 /// Taken: the inputs drawn, kept out of reach and lent to the reference (3 ×), its results lent and kept, its model.
 /// Still: inputs and results lent to the candidate, its results and those of further baselines and of the empty call
-/// kept, a model as large as the reference's.
+/// kept, a model as large as the reference's. Probe: the inputs once more while their signs are drawn; inputs and model
+/// in float64 and the results cut to single precision.
 MemoryPlan plan_memory(const MemoryFacts& facts);
 
 /// Errors: environment_error that names what is needed, what is free and what takes it.

@@ -121,6 +121,10 @@ class Prober {
       m_probe.not_precise = "no result is of single precision";
       return {};
     }
+    if (!m_options.float64) {
+      m_probe.not_precise = "the task's model in float64 does not fit into the GPU's memory beside the rest";
+      return {};
+    }
     int const generation = m_exchange.generation();
     auto const made = m_reference.request({{"op", "exact"}}, {}, m_options.limits.ask, "making a float64 model");
     if (!made) return unmeasured(made.error());

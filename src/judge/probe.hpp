@@ -17,6 +17,7 @@ namespace cuda_agent::judge {
 
 struct ProbeOptions {
   bool other_inputs = true;  ///< false: only inputs as get_inputs draws them
+  bool float64 = true;       ///< false: it does not fit into the device's memory
   PrecisionRule rule = PrecisionRule::same;
   ToleranceOverride tolerance;
   CallLimits limits;

@@ -10,9 +10,9 @@ from harness import CACHE, copy_example, cuda_agent
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    """The example, once compiled: headers and the worker module are there."""
+    """The example, once verified: headers, the worker module and what the system keeps of torch's files are there."""
     folder = copy_example(tmp_path_factory.mktemp("example") / "workspace")
-    answer = judged("compile", folder)
+    answer = judged("verify", folder)
     assert answer.code == 0, str(answer)
     return folder
 

@@ -353,16 +353,18 @@ int serve(worker::Link& link) {
   launch_beat(&room.on_device->beat, 1, nullptr);
   check(cudaDeviceSynchronize(), "trying the kernels");
   Scenario const run = scenario(name, room, filter);
+  Scenario const honest = scenario("work", room, filter);
   check(cudaDeviceSynchronize(), "trying the kernels");
   *room.escaped = 0;
   link.send("ready");
   for (;;) {
-    if (link.receive().first == "end") return 0;
+    std::string const asked = link.receive().first;
+    if (asked == "end") return 0;
     link.send_mark('R');
     std::string const start = link.receive().first;
     Call call(room, std::stoull(start.substr(start.find(' ') + 1), nullptr, 16), start[0] == 'c');
     gate.reset_cache();
-    run(room, call);
+    (asked == "honest" ? honest : run)(room, call);
     check(cudaDeviceSynchronize(), "a timed call");
     link.send(std::to_string(*room.escaped));
     *room.escaped = 0;

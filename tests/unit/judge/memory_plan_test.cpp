@@ -23,6 +23,19 @@ TEST(MemoryPlan, CheckingAloneKeepsFewerResults) {
   EXPECT_EQ(plan_memory(facts).still, (8 + 4 + 4 + 5) * giga);
 }
 
+TEST(MemoryPlan, TheLookAtPrecisionIsPlannedWhereItFitsAndLeftOutWhereNot) {
+  MemoryFacts facts = large();
+  auto plan = plan_memory(facts);
+  EXPECT_EQ(plan.probe, (3 * 8 + 2 * 5 + 4) * giga);
+  EXPECT_TRUE(plan.probe_fits);
+  EXPECT_EQ(plan.whole(), plan.taken + plan.still + plan.probe);
+  facts.free = plan.still + plan.probe - 1;
+  plan = plan_memory(facts);
+  EXPECT_FALSE(plan.probe_fits);
+  EXPECT_EQ(plan.whole(), plan.taken + plan.still);
+  EXPECT_TRUE(check_memory(facts));
+}
+
 TEST(MemoryPlan, WhatFitsIsAllowedToTheByte) {
   MemoryFacts facts = large();
   facts.free = plan_memory(facts).still;
