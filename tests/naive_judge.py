@@ -1,4 +1,4 @@
-"""The evaluator that exists many times over, as a thing to be fooled: tests/suites.py shows each exploit to it first.
+"""The evaluator that exists many times over, as a thing to be fooled: tests/suites.py shows the exploits to it.
 
 One process imports the task and the candidate, compares with torch.allclose on three seeds and times with
 time.perf_counter on one input. It shares nothing with cuda-agent. Do not judge anything by it.

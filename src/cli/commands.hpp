@@ -86,6 +86,7 @@ struct SelftestOptions {
   int jobs = 0;                 ///< cases at a time; 0 = by the machine
   std::string python;           ///< the judge's; empty = found
   bool keep = false;            ///< the workspaces
+  bool prove_layers = false;    ///< exploits are judged without the layers that catch them, too
 };
 void setup_selftest(CLI::App& app, Action& action);
 int run_selftest(const SelftestOptions& options, Console& console);

@@ -1,4 +1,5 @@
-// cuda-agent selftest: the exploits that must be caught and the look-alikes that must pass, on this machine.
+// cuda-agent selftest: the exploits that must be caught and the look-alikes that must pass, on this machine; with
+// --prove-layers, that the layers which catch them are what does.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -17,9 +18,11 @@
 #include "cli/outcome.hpp"
 #include "exec/sandbox.hpp"
 #include "selftest/case.hpp"
+#include "selftest/results_json.hpp"
 #include "selftest/run.hpp"
 #include "selftest/selection.hpp"
 #include "selftest/summary.hpp"
+#include "selftest/table.hpp"
 #include "util/files.hpp"
 #include "util/text.hpp"
 
@@ -81,9 +84,11 @@ class Shown {
     auto const text =
         fmt::format("{} of {}: {}: {} ({}){}, {:.1f} s", m_ended, m_count, result.one.name,
                     result.answer.outcome.empty() ? "no verdict" : result.answer.outcome, result.answer.exit_code,
-                    result.problems.empty() ? " as expected" : "", result.seconds);
+                    result.problems.empty() ? " as expected" : "", result.seconds + result.proof.seconds);
     m_progress.step(text);
-    for (auto const& problem : result.problems) m_progress.note(fmt::format("{}: {}", result.one.name, problem));
+    for (auto const* const problems : {&result.problems, &result.proof.problems}) {
+      for (auto const& problem : *problems) m_progress.note(fmt::format("{}: {}", result.one.name, problem));
+    }
   }
 
   util::Progress& m_progress;
@@ -107,6 +112,7 @@ Result<std::vector<selftest::CaseResult>> run_chosen(const SelftestOptions& opti
   run.jobs = options.jobs > 0 ? options.jobs : default_jobs(*gpu);
   run.gpu = *gpu;
   run.keep = options.keep;
+  run.prove_layers = options.prove_layers;
   auto const count = std::count_if(cases->begin(), cases->end(), [&](const selftest::Case& one) {
     return !one.known_gap() && (*gpu || !one.needs_cuda);
   });
@@ -150,6 +156,9 @@ void setup_selftest(CLI::App& app, Action& action) {
                    "Cases that are judged at a time [default: 1 with a GPU, else half as many as there are cores]")
       ->transform(whole_number_between(1, 256))
       ->option_text("N");
+  command->add_flag("--prove-layers", options->prove_layers,
+                    "Judge each exploit again with the layers that catch it switched off, where they can be: it must "
+                    "get through then, and the policy alone must refuse what it is said to");
   command->add_flag("--keep", options->keep, "Keep the workspaces, and say where they are");
   add_python_flag(*command, options->python);
   add_output_flags(*command, options->output);

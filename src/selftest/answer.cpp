@@ -76,8 +76,9 @@ Result<Answer> from_json(const std::string& output) {
     answer.outcome = verdict->at("outcome").get<std::string>();
     answer.message = verdict->at("message").get<std::string>();
     answer.hints = verdict->value("hints", std::vector<std::string>());
-    auto const& reward = verdict->at("reward").at("value");
-    if (!reward.is_null()) answer.reward = reward.get<double>();
+    auto const& reward = verdict->at("reward");
+    if (!reward.at("value").is_null()) answer.reward = reward.at("value").get<double>();
+    answer.reward_reason = reward.value("reason", std::string());
     answer.rules = broken_rules(*verdict);
     answer.speedup = eager_ratio(*verdict);
   } catch (const json::exception& error) {

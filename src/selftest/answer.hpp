@@ -23,6 +23,7 @@ struct Answer {
   std::vector<std::string> hints;
   std::vector<std::string> rules;  ///< of the policy, that were broken
   std::optional<double> reward;    ///< none: null
+  std::string reward_reason;
   std::optional<Speedup> speedup;  ///< none where it was not timed
 };
 

@@ -8,6 +8,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "selftest/layer.hpp"
 #include "util/files.hpp"
 #include "util/json.hpp"
 #include "util/text.hpp"
@@ -22,13 +23,10 @@ using nlohmann::json;
 
 constexpr std::size_t longest_case = std::size_t{64} << 10;
 
-const std::vector<std::string> layers{"values", "inputs",   "outputs", "sandbox", "seal",
-                                      "build",  "snapshot", "policy",  "clock"};
-
-// The last five are for tests/suites.py, which shows the cases to a naive judge too.
-const std::set<std::string> case_keys{"what",       "row",        "task",    "expect", "honest_twin", "needs",
-                                      "caught_by",  "flags",      "command", "links",  "text",        "not_caught",
-                                      "policy_too", "variant_of", "limit",   "naive",  "fools_naive", "naive_reason"};
+// The last three are for tests/suites.py, which shows the cases to a naive judge too.
+const std::set<std::string> case_keys{
+    "what",    "row",   "task", "expect",     "honest_twin", "needs", "caught_by",   "also_caught_by", "flags",
+    "command", "links", "text", "not_caught", "variant_of",  "naive", "fools_naive", "naive_reason"};
 const std::set<std::string> expect_keys{"outcomes", "exit_codes", "message", "rule", "reward", "most_speedup"};
 
 tl::unexpected<Error> bad_case(const fs::path& file, std::string_view why) {
@@ -149,18 +147,51 @@ void read_links(Reader& reader, Case& result) {
   }
 }
 
+void read_layers(Reader& reader, Case& result) {
+  result.layer = reader.needed_text("caught_by");
+  result.also = reader.texts("also_caught_by");
+  if (!is_layer(result.layer)) reader.wrong(fmt::format("'caught_by' is none of {}", layer_names()));
+  // Else the policy would come first, and what the other layers say would not be seen.
+  if (result.layer == "policy" && !result.also.empty()) {
+    reader.wrong("'also_caught_by' is for what another layer than the policy catches first");
+  }
+  std::set<std::string> named{result.layer};
+  for (auto const& one : result.also) {
+    if (!is_layer(one)) reader.wrong(fmt::format("'also_caught_by' holds something else than {}", layer_names()));
+    if (!named.insert(one).second) reader.wrong(fmt::format("'also_caught_by' names '{}' again", one));
+  }
+}
+
+/// What only the policy catches must be refused by it; the rest of what is expected is for the day it is caught twice.
+void expect_the_policy(Case& result) {
+  result.layer = "policy";
+  result.also.clear();
+  result.expect = {};
+  result.expect.outcomes = {std::string(to_string(Outcome::policy_violation))};
+  result.expect.exit_codes = {exit_code(Outcome::policy_violation)};
+}
+
 /// What an exploit says beyond what all cases say.
 void read_exploit(Reader& reader, Case& result) {
-  result.layer = reader.needed_text("caught_by");
-  if (std::find(layers.begin(), layers.end(), result.layer) == layers.end()) {
-    reader.wrong(fmt::format("'caught_by' is none of {}", util::join(layers, ", ")));
-  }
+  read_layers(reader, result);
   result.honest_twin = reader.needed_text("honest_twin");
   if (!reader.has("expect")) reader.wrong("'expect' is missing");
   if (result.layer == "policy" && !result.expect.rule) reader.wrong("'expect' names no rule of the policy");
 }
 
 }  // namespace
+
+std::vector<std::string> Case::layers() const {
+  std::vector<std::string> all;
+  if (!layer.empty()) all.push_back(layer);
+  all.insert(all.end(), also.begin(), also.end());
+  return all;
+}
+
+bool Case::policy_refuses() const {
+  auto const all = layers();
+  return std::find(all.begin(), all.end(), "policy") != all.end();
+}
 
 Result<Case> read_case(const fs::path& folder, Kind kind) {
   auto const file = folder / "case.json";
@@ -183,7 +214,6 @@ Result<Case> read_case(const fs::path& folder, Kind kind) {
   result.flags = reader.texts("flags");
   result.variant_of = reader.text("variant_of");
   result.gap = reader.text("not_caught");
-  result.policy_too = reader.truth("policy_too");
   result.text = reader.truth("text");
   auto const needs = reader.texts("needs");
   result.needs_cuda = std::find(needs.begin(), needs.end(), "cuda") != needs.end();
@@ -199,15 +229,30 @@ Result<Case> read_case(const fs::path& folder, Kind kind) {
   }
   if (kind == Kind::exploit) read_exploit(reader, result);
   if (!reader.first_wrong().empty()) return bad_case(file, reader.first_wrong());
-  // What only the policy catches must be refused by it; the rest of what is expected is for the day it is caught twice.
-  if (!result.gap.empty()) {
-    result.layer = "policy";
-    result.expect = {};
-    result.expect.outcomes = {std::string(to_string(Outcome::policy_violation))};
-    result.expect.exit_codes = {exit_code(Outcome::policy_violation)};
-  }
+  if (!result.gap.empty() && result.policy_refuses()) expect_the_policy(result);
   return result;
 }
+
+namespace {
+
+/// What a case says of other cases must be there.
+Result<void> check_names(const std::vector<Case>& cases) {
+  std::set<std::string> names;
+  for (auto const& one : cases) names.insert(one.name);
+  for (auto const& one : cases) {
+    if (!one.honest_twin.empty() && !names.contains("honest/" + one.honest_twin)) {
+      return bad_case(one.folder / "case.json",
+                      fmt::format("'honest_twin' names no case: {}", util::escape_untrusted(one.honest_twin, 128)));
+    }
+    if (!one.variant_of.empty() && !names.contains("exploits/" + one.variant_of)) {
+      return bad_case(one.folder / "case.json",
+                      fmt::format("'variant_of' names no case: {}", util::escape_untrusted(one.variant_of, 128)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<std::vector<Case>> read_cases(const fs::path& root) {
   std::vector<Case> cases;
@@ -230,6 +275,7 @@ Result<std::vector<Case>> read_cases(const fs::path& root) {
       cases.push_back(std::move(*read));
     }
   }
+  if (auto checked = check_names(cases); !checked) return fail(checked.error());
   return cases;
 }
 

@@ -37,24 +37,29 @@ struct Case {
   std::vector<std::string> flags;            ///< more of the command's
   std::map<std::string, std::string> links;  ///< symbolic links to be made: name in the workspace, target
   std::string layer;                         ///< what catches it; empty for an honest case
+  std::vector<std::string> also;             ///< other layers that would catch it by themselves
   std::string honest_twin;
-  std::string variant_of;   ///< another case that shows the same; empty: none
-  std::string gap;          ///< why no layer behind the policy catches it; empty: one does
-  bool policy_too = false;  ///< whether the policy refuses it as well
+  std::string variant_of;  ///< another case that shows the same; empty: none
+  std::string gap;         ///< why no layer behind the policy catches it; empty: one does
   bool needs_cuda = false;
   bool text = false;  ///< judged without --json
   Expectation expect;
 
   /// Exploits that another layer catches are judged without the policy, or that would come first.
-  bool with_policy() const { return kind == Kind::honest || layer == "policy" || !gap.empty(); }
+  bool with_policy() const { return kind == Kind::honest || layer == "policy"; }
   /// Whether nothing catches it, as is known: then there is nothing to test.
-  bool known_gap() const { return !gap.empty() && !policy_too; }
+  bool known_gap() const { return !gap.empty() && layer != "policy"; }
+  /// All layers that catch it.
+  std::vector<std::string> layers() const;
+  /// Whether the policy is one of them.
+  bool policy_refuses() const;
 };
 
 /// The case in a folder. Errors (environment_error): no case.json, or one that says something impossible; named.
 Result<Case> read_case(const std::filesystem::path& folder, Kind kind);
 
-/// All cases below `root`, exploits first, by name. Errors: as read_case; a folder is missing.
+/// All cases below `root`, exploits first, by name. Errors: as read_case; a folder is missing, or a case that another
+/// one names.
 Result<std::vector<Case>> read_cases(const std::filesystem::path& root);
 
 }  // namespace cuda_agent::selftest

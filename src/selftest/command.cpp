@@ -4,8 +4,9 @@
 
 namespace cuda_agent::selftest {
 
-std::vector<std::string> judge_command(const Case& one, const std::filesystem::path& binary,
-                                       const std::filesystem::path& workspace, const std::string& python) {
+std::vector<std::string> judge_command(const Case& one, const std::vector<std::string>& off,
+                                       const std::filesystem::path& binary, const std::filesystem::path& workspace,
+                                       const std::string& python) {
   std::vector<std::string> arguments{binary.string(), one.command, workspace.string()};
   auto const add = [&](std::initializer_list<const char*> more) {
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -15,7 +16,7 @@ std::vector<std::string> judge_command(const Case& one, const std::filesystem::p
   if (one.command != "compile") add({"--call-timeout", "6"});
   if (one.command == "run" || one.command == "profile") add({"--baseline", "eager"});
   if (!one.text) add({"--json"});
-  if (!one.with_policy()) add({"--policy", "none"});
+  arguments.insert(arguments.end(), off.begin(), off.end());
   if (!python.empty()) add({"--python", python.c_str()});
   arguments.insert(arguments.end(), one.flags.begin(), one.flags.end());
   return arguments;

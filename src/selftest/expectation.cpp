@@ -33,6 +33,9 @@ void check_details(const Expectation& expect, const Answer& answer, std::vector<
   if (expect.reward && in_json(answer.reward) != *expect.reward) {
     problems.push_back(fmt::format("reward {}, expected {}", in_json(answer.reward).dump(), expect.reward->dump()));
   }
+  if (expect.reward && expect.reward->is_null() && answer.reward_reason.find("--policy none") != std::string::npos) {
+    problems.emplace_back("there is no reward since the policy is off, which hides why there should be none");
+  }
 }
 
 }  // namespace

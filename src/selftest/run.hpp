@@ -9,17 +9,10 @@
 #include "cuda_agent/error.hpp"
 #include "selftest/answer.hpp"
 #include "selftest/case.hpp"
+#include "selftest/options.hpp"
+#include "selftest/proof.hpp"
 
 namespace cuda_agent::selftest {
-
-struct Options {
-  std::filesystem::path binary;  ///< the judge
-  std::filesystem::path tasks;   ///< what the cases start from
-  std::string python;            ///< the interpreter with torch; empty: found by the judge
-  int jobs = 1;
-  bool gpu = false;   ///< there is one
-  bool keep = false;  ///< the workspaces stay
-};
 
 enum class State { as_expected, wrong, not_judged, left_out };
 
@@ -28,6 +21,7 @@ struct CaseResult {
   State state = State::left_out;
   Answer answer;
   std::vector<std::string> problems;  ///< what is not as it should be
+  Proof proof;                        ///< of its layers, with Options::prove_layers
   std::string left_out;               ///< why it was not judged
   double seconds = 0;
   std::filesystem::path kept;  ///< its workspace, with Options::keep
@@ -39,10 +33,10 @@ struct Watcher {
   std::function<void(const CaseResult&)> ends;
 };
 
-/// The results, in the order of the cases. A case that could not be judged is tried once more; what nothing catches, as
-/// is known, and what needs a GPU that is not there is left out. Must be called from a thread that lives on, in a
-/// process that has no other children. Errors: interrupted; environment_error when the first case cannot be judged, as
-/// then none can.
+/// The results, in the order of the cases. An exploit that is caught is then proven where that is asked for. A case
+/// that could not be judged is tried once more; what nothing catches, as is known, and what needs a GPU that is not
+/// there is left out. Must be called from a thread that lives on, in a process that has no other children. Errors:
+/// interrupted; environment_error when the first case cannot be judged, as then none can.
 Result<std::vector<CaseResult>> run_cases(const std::vector<Case>& cases, const Options& options,
                                           const Watcher& watcher);
 

@@ -62,6 +62,43 @@ def test_as_json_and_with_the_workspaces_kept(tmp_path):
         assert case["seconds"] > 0
 
 
+def test_an_exploit_gets_through_once_its_layers_are_switched_off():
+    """One that the comparison and the policy catch, each alone."""
+    done = selftest(harness.BINARY, "--only", "exploits/zeros", "--device", "cpu", "--prove-layers", "--json")
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    proofs = answer["proofs"]
+    assert (proofs["proven"], proofs["not_proven"], proofs["not_switchable"]) == (1, 0, {})
+    [case] = answer["cases"]
+    assert (case["layer"], case["also"], case["outcome"]) == ("comparison", ["policy"], "wrong")
+    assert case["proof"]["state"] == "proven"
+    assert case["proof"]["rules"] != []
+    through = case["proof"]["through"]
+    assert through["switched_off"] == ["--without", "comparison", "--policy", "none"]
+    assert (through["outcome"], through["exit_code"]) == ("pass", 0)
+
+
+def test_a_layer_that_cannot_be_switched_off_is_named():
+    done = selftest(harness.BINARY, "--only", "aborts", "--device", "cpu", "--prove-layers", "-q")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "cannot be switched off: process" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("of 1 the layer cannot be switched off: process 1")
+
+
+def test_a_case_that_names_the_wrong_layer_is_not_proven(installed):
+    file = case_file(installed, "exploits/first_half")
+    facts = json.loads(file.read_text())
+    file.write_text(json.dumps(facts | {"caught_by": "seal"}))
+    done = selftest(
+        installed / "bin" / "cuda-agent", "--only", "exploits/first_half", "--device", "cpu", "--prove-layers", "-q"
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "something else than seal catches it: with --without seal --policy none it is still wrong (exit code 6)" in done.stdout
+    assert "1 of 1 exploits caught" in done.stdout
+    assert "cannot be trusted" not in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("0 of 1 exploits get through")
+
+
 def test_a_pattern_without_a_case_is_wrong_usage():
     done = selftest(harness.BINARY, "--only", "exploits/none_such")
     assert done.returncode == 2

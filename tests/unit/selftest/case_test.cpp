@@ -19,9 +19,9 @@ json an_exploit() {
           {"command", "run"},
           {"flags", {"--trials", "2"}},
           {"expect", {{"outcomes", {"wrong", "crash"}}, {"exit_codes", {6}}, {"message", "all zeros|nan"}}},
-          {"caught_by", "values"},
-          {"honest_twin", "legitimate_zeros"},
-          {"policy_too", false}};
+          {"caught_by", "comparison"},
+          {"also_caught_by", {"policy"}},
+          {"honest_twin", "legitimate_zeros"}};
 }
 
 class ReadCase : public InFolder {
@@ -66,7 +66,9 @@ TEST_F(ReadCase, TakesWhatAnExploitSays) {
   EXPECT_EQ(read->name, "exploits/zeros");
   EXPECT_EQ(read->command, "run");
   EXPECT_EQ(read->flags, (std::vector<std::string>{"--trials", "2"}));
-  EXPECT_EQ(read->layer, "values");
+  EXPECT_EQ(read->layer, "comparison");
+  EXPECT_EQ(read->layers(), (std::vector<std::string>{"comparison", "policy"}));
+  EXPECT_TRUE(read->policy_refuses());
   EXPECT_EQ(read->expect.outcomes, (std::vector<std::string>{"wrong", "crash"}));
   EXPECT_EQ(read->expect.exit_codes, std::vector<int>{6});
   EXPECT_EQ(read->expect.message, "all zeros|nan");
@@ -96,9 +98,10 @@ TEST_F(ReadCase, ExpectsAPassOfAnHonestCase) {
 }
 
 TEST_F(ReadCase, AsksForTheRuleThatRefuses) {
-  EXPECT_TRUE(has(refused_with("caught_by", "policy"), "names no rule"));
   auto facts = an_exploit();
   facts["caught_by"] = "policy";
+  facts.erase("also_caught_by");
+  EXPECT_TRUE(has(refused(facts), "names no rule"));
   facts["expect"]["rule"] = "torch-compute";
   auto const read = exploit(facts);
   ASSERT_TRUE(read) << read.error().message;
@@ -108,7 +111,6 @@ TEST_F(ReadCase, AsksForTheRuleThatRefuses) {
 TEST_F(ReadCase, WhatOnlyThePolicyCatchesMustBeRefusedByIt) {
   auto facts = an_exploit();
   facts["not_caught"] = "nobody looks";
-  facts["policy_too"] = true;
   auto const read = exploit(facts);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->expect.outcomes, std::vector<std::string>{"policy_violation"});
@@ -116,7 +118,7 @@ TEST_F(ReadCase, WhatOnlyThePolicyCatchesMustBeRefusedByIt) {
   EXPECT_EQ(read->layer, "policy");
   EXPECT_TRUE(read->with_policy());
   EXPECT_FALSE(read->known_gap());
-  facts["policy_too"] = false;
+  facts.erase("also_caught_by");
   EXPECT_TRUE(exploit(facts)->known_gap());
 }
 
@@ -128,7 +130,10 @@ TEST_F(ReadCase, NamesWhatIsWrong) {
   EXPECT_TRUE(has(refused_with("what", 3), "'what' is no text"));
   EXPECT_TRUE(has(refused_with("flags", {"--seed", 1}), "'flags' is no list of texts"));
   EXPECT_TRUE(has(refused_with("text", "yes"), "'text' is no true or false"));
-  EXPECT_TRUE(has(refused_with("caught_by", "luck"), "'caught_by' is none of values"));
+  EXPECT_TRUE(has(refused_with("caught_by", "luck"), "'caught_by' is none of comparison"));
+  EXPECT_TRUE(has(refused_with("caught_by", "policy"), "another layer than the policy catches first"));
+  EXPECT_TRUE(has(refused_with("also_caught_by", {"luck"}), "'also_caught_by' holds something else than comparison"));
+  EXPECT_TRUE(has(refused_with("also_caught_by", {"comparison"}), "'also_caught_by' names 'comparison' again"));
   EXPECT_TRUE(has(refused_with("task", "../scaled"), "'task' is no name of a folder"));
   EXPECT_TRUE(has(refused_with("links", {{"../x", "y"}}), "'links'"));
   EXPECT_TRUE(has(refused_with("expect", "wrong"), "'expect' is no object"));
@@ -152,6 +157,22 @@ TEST_F(ReadCase, NamesTheFolderThatIsMissing) {
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().outcome, Outcome::environment_error);
   EXPECT_TRUE(has(read.error().message, "nowhere/exploits"));
+}
+
+TEST_F(ReadCase, NamesACaseThatAnotherOneMisses) {
+  write("exploits/zeros/case.json", an_exploit().dump());
+  write("honest/plain/case.json", R"({"what": "adds", "row": "Honest"})");
+  auto read = read_cases(at(""));
+  ASSERT_FALSE(read);
+  EXPECT_TRUE(has(read.error().message, "'honest_twin' names no case: legitimate_zeros"));
+  write("honest/legitimate_zeros/case.json", R"({"what": "zeros", "row": "Honest"})");
+  EXPECT_TRUE(read_cases(at("")));
+  auto facts = an_exploit();
+  facts["variant_of"] = "ones";
+  write("exploits/zeros/case.json", facts.dump());
+  read = read_cases(at(""));
+  ASSERT_FALSE(read);
+  EXPECT_TRUE(has(read.error().message, "'variant_of' names no case: ones"));
 }
 
 TEST(ReadCases, ReadsOurOwn) {

@@ -10,21 +10,17 @@ namespace cuda_agent::selftest {
 
 namespace {
 
-std::string line(const Case& one, const std::string& python = {}) {
-  return util::join(judge_command(one, "/bin/judge", "/w", python), " ");
+std::string line(const Case& one, const std::vector<std::string>& off, const std::string& python = {}) {
+  return util::join(judge_command(one, off, "/bin/judge", "/w", python), " ");
 }
 
 }  // namespace
 
-TEST(JudgeCommand, LeavesThePolicyOutWhereAnotherLayerCatches) {
-  Case one;
-  one.layer = "values";
-  EXPECT_EQ(line(one), "/bin/judge verify /w --device cpu --timeout 600 --quiet --call-timeout 6 --json --policy none");
-  one.layer = "policy";
-  EXPECT_EQ(line(one), "/bin/judge verify /w --device cpu --timeout 600 --quiet --call-timeout 6 --json");
-  one.kind = Kind::honest;
-  one.layer = "";
-  EXPECT_EQ(line(one), "/bin/judge verify /w --device cpu --timeout 600 --quiet --call-timeout 6 --json");
+TEST(JudgeCommand, SwitchesOffWhatItIsTold) {
+  Case const one;
+  EXPECT_EQ(line(one, {}), "/bin/judge verify /w --device cpu --timeout 600 --quiet --call-timeout 6 --json");
+  EXPECT_EQ(line(one, {"--policy", "none"}),
+            "/bin/judge verify /w --device cpu --timeout 600 --quiet --call-timeout 6 --json --policy none");
 }
 
 TEST(JudgeCommand, GivesEachCommandWhatItTakesAndTheCasesFlagsLast) {
@@ -33,13 +29,13 @@ TEST(JudgeCommand, GivesEachCommandWhatItTakesAndTheCasesFlagsLast) {
   one.command = "run";
   one.text = true;
   one.flags = {"--call-timeout", "2"};
-  EXPECT_EQ(line(one, "/p"),
+  EXPECT_EQ(line(one, {}, "/p"),
             "/bin/judge run /w --device cpu --timeout 600 --quiet --call-timeout 6 --baseline eager --python /p "
             "--call-timeout 2");
   one.command = "compile";
   one.flags.clear();
   one.needs_cuda = true;
-  EXPECT_EQ(line(one), "/bin/judge compile /w --device cuda --timeout 600 --quiet");
+  EXPECT_EQ(line(one, {}), "/bin/judge compile /w --device cuda --timeout 600 --quiet");
 }
 
 }  // namespace cuda_agent::selftest

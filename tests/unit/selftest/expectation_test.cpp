@@ -77,6 +77,11 @@ TEST(Unexpected, ARewardThatIsNotEarned) {
   one.expect.reward = nullptr;
   EXPECT_TRUE(problems(one, 0, verdict("pass", nullptr)).empty());
   EXPECT_EQ(problems(one, 0, verdict("pass", 1)), std::vector<std::string>{"reward 1.0, expected null"});
+  auto hidden = verdict("pass", nullptr);
+  hidden["reward"]["reason"] = "the rules were not enforced (--policy none)";
+  EXPECT_EQ(problems(one, 0, hidden),
+            std::vector<std::string>{"there is no reward since the policy is off, which hides "
+                                     "why there should be none"});
 }
 
 }  // namespace cuda_agent::selftest

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "folder.hpp"
+#include "util/text.hpp"
 
 namespace cuda_agent::selftest {
 
@@ -30,9 +31,15 @@ class RunCases : public InFolder {
     Case one;
     one.folder = at(fs::path("exploits") / name);
     one.name = "exploits/" + name;
-    one.layer = "values";
+    one.layer = "comparison";
     one.expect.outcomes = {"wrong"};
     one.expect.exit_codes = {6};
+    return one;
+  }
+  Case honest(const std::string& name) const {
+    auto one = exploit(name);
+    one.kind = Kind::honest;
+    one.layer.clear();
     return one;
   }
   Result<std::vector<CaseResult>> run(const std::vector<Case>& cases) {
@@ -51,6 +58,7 @@ class RunCases : public InFolder {
   int m_ended = 0;
 };
 
+const std::string says_pass = "echo '{\"outcome\":\"pass\",\"message\":\"m\",\"reward\":{\"value\":1}}'\n";
 const std::string says_wrong = "echo '{\"outcome\":\"wrong\",\"message\":\"m\",\"reward\":{\"value\":-1}}'\n";
 
 TEST_F(RunCases, GivesTheResultsInTheOrderOfTheCases) {
@@ -124,6 +132,91 @@ TEST_F(RunCases, AsksAgainWhereARatioMayBeChance) {
   EXPECT_EQ(m_ended, 1);
   EXPECT_EQ(util::read_file(at("asked"), 100).value_or(""), "x\nx\nx\n");
   EXPECT_EQ(results->front().problems, std::vector<std::string>{"1.30, 1.30, 1.30x eager, expected 1.2 at most"});
+}
+
+// A judge whose comparison can be switched off; the policy refuses nothing.
+const std::string compares =
+    "case \"$*\" in *'--without comparison'*) " + says_pass + "exit 0 ;; esac\n" + says_wrong + "exit 6\n";
+
+TEST_F(RunCases, ProvesTheLayerThatCatches) {
+  m_options.prove_layers = true;
+  judge_is("echo \"$*\" >> \"$(dirname \"$0\")/asked\"\n" + compares);
+  auto const results = run({exploit("a")});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(m_ended, 1);
+  auto const& proof = results->front().proof;
+  EXPECT_EQ(proof.state, Proof::State::proven) << util::join(proof.problems, ", ");
+  ASSERT_TRUE(proof.through);
+  EXPECT_EQ(proof.through->outcome, "pass");
+  auto const asked = util::split_lines(util::read_file(at("asked"), 10'000).value_or(""));
+  ASSERT_EQ(asked.size(), 3U) << "caught, by the policy alone, through";
+  EXPECT_TRUE(asked[0].ends_with("--json --policy none")) << asked[0];
+  EXPECT_TRUE(asked[1].ends_with("--json --without comparison")) << asked[1];
+  EXPECT_TRUE(asked[2].ends_with("--json --without comparison --policy none")) << asked[2];
+}
+
+TEST_F(RunCases, SeesACaseThatAnotherLayerCatches) {
+  m_options.prove_layers = true;
+  judge_is(compares);
+  auto one = exploit("a");
+  one.layer = "seal";
+  auto const results = run({one});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->front().state, State::as_expected) << "it is caught";
+  EXPECT_EQ(results->front().proof.state, Proof::State::not_proven);
+  EXPECT_EQ(
+      results->front().proof.problems,
+      std::vector<std::string>{
+          "something else than seal catches it: with --without seal --policy none it is still wrong (exit code 6), m"});
+}
+
+TEST_F(RunCases, SaysWhichLayerCannotBeSwitchedOff) {
+  m_options.prove_layers = true;
+  judge_is(compares);
+  auto one = exploit("a");
+  one.layer = "sandbox";
+  auto const results = run({one, honest("b")});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->front().proof.state, Proof::State::not_switchable);
+  EXPECT_FALSE(results->front().proof.through);
+  EXPECT_EQ(results->back().proof.state, Proof::State::not_tried);
+}
+
+TEST_F(RunCases, WhatIsBoundMustGainOnceItsLayerIsOff) {
+  m_options.prove_layers = true;
+  auto const ratio = [](const std::string& estimate) {
+    return "echo "
+           "'{\"outcome\":\"pass\",\"message\":\"m\",\"reward\":{\"value\":1},\"speed\":{\"ratios\":[{\"baseline\":"
+           "\"eager\",\"ratio\":{\"low\":" +
+           estimate + ",\"estimate\":" + estimate + "}}]}}'\nexit 0\n";
+  };
+  auto bound = exploit("a");
+  bound.layer = "fresh-inputs";
+  bound.expect.outcomes = {"pass"};
+  bound.expect.exit_codes = {0};
+  bound.expect.most_speedup = 1.2;
+  judge_is("case \"$*\" in *fresh-inputs*) " + ratio("9.0") + ";; esac\n" + ratio("1.0"));
+  auto results = run({bound});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->front().proof.state, Proof::State::proven);
+  EXPECT_EQ(results->front().proof.gain, 9.0);
+  judge_is(ratio("1.0"));
+  results = run({bound});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->front().proof.problems,
+            std::vector<std::string>{"1.00, 1.00, 1.00x eager, expected more than 1.2"});
+}
+
+TEST_F(RunCases, AProofThatTheMachineIsTooShortForIsNoneOfTheCase) {
+  m_options.prove_layers = true;
+  judge_is(
+      "case \"$*\" in *'--without comparison --policy none'*) echo "
+      "'{\"outcome\":\"environment_error\",\"message\":\"no memory\",\"reward\":{\"value\":null}}'; exit 3 ;; esac\n" +
+      says_wrong + "exit 6\n");
+  auto const results = run({exploit("a")});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->front().state, State::not_judged);
+  EXPECT_EQ(results->front().answer.message, "no memory");
 }
 
 TEST_F(RunCases, KeepsWorkspacesWhenAsked) {

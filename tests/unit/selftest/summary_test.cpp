@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "selftest/results_json.hpp"
+#include "selftest/table.hpp"
+
 namespace cuda_agent::selftest {
 
 namespace {
@@ -11,7 +14,7 @@ CaseResult result(const std::string& name, Kind kind, State state) {
   one.one.name = name;
   one.one.kind = kind;
   one.one.what = "does something";
-  one.one.layer = kind == Kind::exploit ? "values" : "";
+  one.one.layer = kind == Kind::exploit ? "comparison" : "";
   one.one.expect.outcomes = {"wrong"};
   one.one.expect.exit_codes = {6};
   one.state = state;
@@ -30,6 +33,27 @@ std::vector<CaseResult> all_good() {
   gap.one.gap = gap.left_out = "nobody looks";
   return {result("exploits/a", Kind::exploit, State::as_expected), gpu, gap,
           result("honest/b", Kind::honest, State::as_expected)};
+}
+
+/// An exploit that is caught, with the state of its proof.
+CaseResult proof(const std::string& name, const std::string& layer, Proof::State state) {
+  auto one = result(name, Kind::exploit, State::as_expected);
+  one.one.layer = layer;
+  one.proof.state = state;
+  if (state == Proof::State::not_switchable) return one;
+  one.proof.through = Answer{};
+  one.proof.through->outcome = state == Proof::State::proven ? "pass" : "crash";
+  one.proof.through->exit_code = state == Proof::State::proven ? 0 : 6;
+  if (state == Proof::State::not_proven) one.proof.problems = {"something else than seal catches it"};
+  return one;
+}
+
+std::vector<CaseResult> all_proven() {
+  return {proof("exploits/a", "comparison", Proof::State::proven),
+          proof("exploits/b", "clock", Proof::State::not_switchable),
+          proof("exploits/c", "sandbox", Proof::State::not_switchable),
+          proof("exploits/d", "sandbox", Proof::State::not_switchable),
+          result("honest/e", Kind::honest, State::as_expected)};
 }
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -74,6 +98,35 @@ TEST(Summary, TheTableHasARowForEachAndSaysMoreWhenAsked) {
   EXPECT_TRUE(contains(table, "wrong (6)")) << table;
   EXPECT_FALSE(contains(table, "exploits/c")) << table;
   EXPECT_TRUE(contains(as_table(all_good(), true), "left out: nobody looks"));
+}
+
+TEST(Summary, SaysWhatIsProvenAndWhatCannotBe) {
+  EXPECT_EQ(proofs_in_words(count(all_good())), "") << "no proof was tried";
+  EXPECT_TRUE(as_json(all_good()).at("proofs").is_null());
+  auto const counts = count(all_proven());
+  EXPECT_EQ(outcome_of(counts), Outcome::pass);
+  EXPECT_EQ(proofs_in_words(counts),
+            "1 of 1 exploits get through once the layers that catch them are switched off; of 3 the layer cannot be "
+            "switched off: clock 1, sandbox 2");
+  auto const table = as_table(all_proven(), false);
+  EXPECT_TRUE(contains(table, "--without comparison --policy none: pass (0)")) << table;
+  EXPECT_TRUE(contains(table, "cannot be switched off: clock")) << table;
+  auto const object = as_json(all_proven());
+  EXPECT_EQ(object.at("proofs").at("not_switchable").at("sandbox"), 2);
+  EXPECT_EQ(object.at("cases")[0].at("proof").at("through").at("outcome"), "pass");
+  EXPECT_EQ(object.at("cases")[1].at("proof").at("state"), "not_switchable");
+  EXPECT_TRUE(object.at("cases")[4].at("proof").is_null()) << "honest";
+}
+
+TEST(Summary, OneThatIsNotProvenIsEnough) {
+  auto results = all_proven();
+  results.push_back(proof("exploits/f", "seal", Proof::State::not_proven));
+  EXPECT_EQ(outcome_of(count(results)), Outcome::internal_error);
+  EXPECT_TRUE(contains(proofs_in_words(count(results)), "1 of 2 exploits get through"));
+  auto const table = as_table(results, false);
+  EXPECT_TRUE(contains(table, "NOT PROVEN  exploits/f")) << table;
+  EXPECT_TRUE(contains(table, "exploits/f: something else than seal catches it")) << table;
+  EXPECT_FALSE(contains(table, "cannot be trusted")) << "what is caught is caught";
 }
 
 }  // namespace cuda_agent::selftest
