@@ -265,19 +265,18 @@ class Judgement {
     setup.ask = m_deadline;
     setup.folder = task;
     setup.cache = kept;
+    setup.compiler = timed() && m_options.baseline != Baseline::eager;
     auto reference = Worker::start(setup);
     if (!reference) return fail(reference.error());
     m_reference = std::move(*reference);
     setup.role = Role::candidate;
     setup.folder = m_candidate_folder;
     setup.cache.clear();
+    setup.compiler = false;
     auto candidate = Worker::start(setup);
     if (!candidate) return fail(candidate.error());
     m_candidate = std::move(*candidate);
-    if (!timed() || m_target == build::Target::cpu) return {};
-    auto traced = Worker::start(setup);
-    if (!traced) return fail(traced.error());
-    m_trace = std::make_unique<KernelTrace>(std::move(*traced));
+    m_setup_of_candidate = std::move(setup);
     return {};
   }
 
@@ -415,8 +414,14 @@ class Judgement {
     auto const facts = m_reference->ready(m_deadline);
     if (!facts) return fail(facts.error());
     note_worker_facts(*facts);
+    if (m_target == build::Target::cpu) return {};
     // On a GPU whoever waits for the other's lock must not wait for an import.
-    return m_target == build::Target::cuda ? await_candidate() : Result<void>();
+    if (auto ready = await_candidate(); !ready || !timed()) return ready;
+    // Now, and not before: three that import torch at the same time are slower than two.
+    auto traced = Worker::start(m_setup_of_candidate);
+    if (!traced) return fail(traced.error());
+    m_trace = std::make_unique<KernelTrace>(std::move(*traced));
+    return {};
   }
 
   Result<void> await_candidate() {
@@ -832,6 +837,7 @@ class Judgement {
   static constexpr std::uint64_t allowed_beside_the_model = 4'000'000'000;
   std::uint64_t m_candidate_memory = 0;
   bool m_probe_fits = true;
+  WorkerSetup m_setup_of_candidate;
   std::unique_ptr<KernelTrace> m_trace;  ///< none: nothing to be traced any more
   TraceSubject m_subject;
   std::optional<std::vector<TracedKernel>> m_traced;

@@ -32,6 +32,7 @@ struct WorkerSetup {
   std::string device = "cpu";
   int threads = 0;                                                    ///< 0 = all cores but one, four at the most
   bool tf32 = false;                                                  ///< single precision may be TF32 (CUDA)
+  bool compiler = false;                                              ///< reference only: torch.compile will be used
   util::Deadline ask = util::Deadline::after(std::chrono::hours(1));  ///< when the whole ask has to end
   device::WorkerNeeds needs;                                          ///< of the device
 };

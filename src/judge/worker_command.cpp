@@ -93,6 +93,7 @@ WorkerCommand worker_command(const WorkerSetup& setup, const exec::SandboxSuppor
       {"module", module_inside.string()},
       {"paths", nlohmann::json::array()},
       {"tf32", setup.tf32},
+      {"compiler", setup.compiler},
   };
   InterpreterPlaces const places(*setup.interpreter);
   auto const seen = [&](const fs::path& path) { return (boxed ? places.inside(path) : path).string(); };

@@ -5,6 +5,7 @@ The reference worker runs the task's Model, a candidate worker one ModelNew; whi
 its role. See docs/architecture.md for the life of one timed call.
 """
 
+import contextlib
 import copy
 import gc
 import importlib.util
@@ -13,6 +14,7 @@ import json
 import os
 import random
 import sys
+import threading
 import time
 import traceback
 
@@ -119,6 +121,13 @@ def trace_kernels(call):
         one["calls"] += 1
         one["microseconds"] += event.time_range.elapsed_us()
     return sorted(found.values(), key=lambda one: -one["microseconds"])[:MOST_KERNELS]
+
+
+def import_compiler():
+    """What torch.compile needs. Where it cannot be imported, its first use says why."""
+    with contextlib.suppress(Exception):
+        import torch._dynamo
+        import torch._inductor.compile_fx
 
 
 def describe_exception(error, own_files):
@@ -259,7 +268,16 @@ class Exact:
 class Reference(Base):
     """Runs the task's own Model, eager and compiled; draws inputs; never sees candidate code."""
 
+    def __init__(self, worker, config):
+        super().__init__(worker, config)
+        self.importing = None
+        if config["compiler"]:  # nearly two seconds, in which CUDA can start
+            self.importing = threading.Thread(target=import_compiler)
+            self.importing.start()
+
     def op_load(self, request, _fds):
+        if self.importing is not None:
+            self.importing.join()
         path = request["path"]
         self.own_files = [path]
         module = load_module("model", path)
@@ -419,6 +437,7 @@ class Candidate(Base):
     def op_trace(self, request, fds):
         """In a worker that is never timed: takes memory, starts the tracer, seals, loads ModelNew and calls it while its
         kernels are traced. torch.erfinv is the sentinel: where it is not seen, nothing can be traced here."""
+        self.op_device(request, ())
         for arena, fd in zip(request["arenas"], fds):
             self.worker.map(arena["number"], fd, arena["bytes"], True)
         trace_kernels(lambda: torch.ones(1, device=self.device).add_(1))  # what is started late must not be started sealed

@@ -41,6 +41,7 @@ def test_compiles(workspace, no_objects, table):
 
 
 def test_verifies(workspace, table):
+    assert judged("compile", workspace).code == 0
     answer = judged("verify", workspace)
     note(table, "verify", answer)
     assert answer.verdict["correctness"]["passed"] == 5

@@ -1,8 +1,7 @@
 // What a process can do to a timed call from inside, tried many times against the supervisor's own code.
 //   gate_probe [--tries N] [SCENARIO ...]
 // One JSON line a scenario: how the calls ended, what they were charged, how many kernels got past the gate. Where a
-// scenario forges something about honest work, the same work is done honestly in turn with it, in the same process: the
-// GPU's clock moves by a step of 0.7 % between processes.
+// scenario forges something about honest work, the same is done without the forging in turn with it, in one process.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
