@@ -136,6 +136,7 @@ class Ask {
       if (asks.back().build) asks.back().build->extension_path.clear();
       asks.back().not_measured.try_emplace("/build/extension_path", "removed when the ask ended");
       if (!judge::is_right(asks.back().outcome)) break;
+      m_judge.trace_kernels = false;  // the first has shown them
     }
     auto verdict = judge::combine_grade(asks);
     if (auto const own = util::sha256_of_file(util::own_executable())) {

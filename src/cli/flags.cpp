@@ -289,6 +289,8 @@ void add_speed_flags(CLI::App& command, judge::Options& options) {
                   fmt::format("Mode of torch.compile for the compiled baseline [default: {}]", options.compile_mode))
       ->check(one_of(modes))
       ->option_text(util::join(modes, "|"));
+  add_choice<bool>(command, "--trace-kernels", options.trace_kernels, {{"no", false}, {"yes", true}},
+                   "On a GPU, tell which kernels the candidate launches and its own ones' share; takes some seconds");
   command
       .add_option("--require-speedup", options.require_speedup,
                   "Exit with code 7 unless the candidate is surely X times as fast as every baseline that was timed "

@@ -12,6 +12,7 @@ void setup_grade(CLI::App& app, Action& action) {
   options->judge.stage = judge::Stage::run;
   options->judge.strict_sandbox = true;
   options->judge.timeout = 1800;
+  options->judge.trace_kernels = true;
   auto* const command = add_command(app, "grade", "The final, signed reward: `run` three times on a pinned task");
   add_workspace(*command, options->workspace);
   add_task_flags(*command, *options);

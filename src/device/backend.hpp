@@ -75,6 +75,7 @@ struct CallResult {
   double tail = 0;          ///< microseconds from the answer until its results were stored; 0 where not told apart
   double enqueued = 0;      ///< microseconds until the model had returned; 0 where not told apart
   bool armed = true;        ///< false: it could not be held until everything was enqueued, the time counts for nothing
+  std::string refused;      ///< why it could not
   std::string reply;        ///< the worker's JSON, untrusted
 };
 

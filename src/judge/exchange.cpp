@@ -372,6 +372,7 @@ Result<ArmCall> Exchange::call(Arm arm, util::Deadline deadline, std::string_vie
     made.microseconds = result->microseconds;
     made.tail = result->tail;
     made.armed = result->armed;
+    made.refused = result->refused;
     bool fits = false;
     std::uint64_t needed = 0;
     try {

@@ -43,6 +43,7 @@ struct ArmCall {
   double tail = 0;          ///< from the answer until the last result was stored
   device::CallMode mode = device::CallMode::gated;
   bool armed = true;                ///< false: it could not be held until everything was enqueued
+  std::string refused;              ///< why not
   bool counts = true;               ///< false: a warm-up or not armed, the time means nothing
   std::vector<OutputNode> outputs;  ///< one a call; tensors lie in `kept(arm, k)`
 };

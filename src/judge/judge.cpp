@@ -416,7 +416,7 @@ class Judgement {
     note_worker_facts(*facts);
     if (m_target == build::Target::cpu) return {};
     // On a GPU whoever waits for the other's lock must not wait for an import.
-    if (auto ready = await_candidate(); !ready || !timed()) return ready;
+    if (auto ready = await_candidate(); !ready || !timed() || !m_options.trace_kernels) return ready;
     // Now, and not before: three that import torch at the same time are slower than two.
     auto traced = Worker::start(m_setup_of_candidate);
     if (!traced) return fail(traced.error());

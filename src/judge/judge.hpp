@@ -48,6 +48,7 @@ struct Options {
   bool other_inputs = true;  ///< false: none of other signs and sizes than get_inputs draws
   Contract contract = Contract::cuda_agent;
   std::uint64_t gpu_memory = 0;  ///< bytes of the GPU that a candidate may hold between its calls; 0: no limit
+  bool trace_kernels = false;    ///< on a GPU, when the candidate is timed: tell which kernels it launches
   bool keep_going = false;       ///< all trials even after a failure
   Baseline baseline = Baseline::both;
   std::string compile_mode = "default";

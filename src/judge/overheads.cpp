@@ -116,6 +116,7 @@ class OverheadMeasurement {
       if (refusals < most_refusals) continue;
       if (m_exchange.calls() > 1) return false;
       m_exchange.set_mode(device::CallMode::end_to_end);
+      m_overheads.not_gated = one->refused;
       refusals = 0;
     }
     return true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cuda_agent/error.hpp"
@@ -37,6 +38,7 @@ struct Overheads {
   Nulls reference;
   Nulls candidate;
   Channels channels;
+  std::string not_gated;  ///< why eager could not be held behind a gate; empty: it could
   device::CallMode alone_mode = device::CallMode::gated;
   std::vector<double> eager_alone;  ///< microseconds a call, null subtracted, before the candidate was loaded
 };

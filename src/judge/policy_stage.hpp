@@ -32,7 +32,8 @@ Result<Witness> read_witness(const nlohmann::json& reply);
 Result<std::vector<PolicyFinding>> check_witness(const Witness& witness, const std::filesystem::path& policy);
 
 /// The verdict of a candidate that breaks rules; `findings` is not empty.
-/// A candidate in one call of which none of its own kernels ran breaks the rule no-own-kernel.
+/// A candidate in one call of which no kernel ran at all, its own or an allowed library's, breaks the rule
+/// no-own-kernel: copies are no work.
 Result<std::vector<PolicyFinding>> check_trace(const std::vector<TracedKernel>& kernels,
                                                const std::filesystem::path& policy);
 

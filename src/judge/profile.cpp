@@ -13,6 +13,10 @@ namespace {
 constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
 constexpr int most_warm_rounds = 13;
 
+std::string waits(const char* who, const std::string& refused) {
+  return fmt::format("{} waits for the GPU or launches more than can be enqueued ({})", who, refused);
+}
+
 const char* name_of(Arm arm) { return arm == Arm::candidate ? "the candidate" : "the task's own model"; }
 
 class Profiler {
@@ -181,7 +185,7 @@ class Profiler {
       if (m_refusals[arm] < most_refusals || m_exchange.mode(arm) != device::CallMode::gated) continue;
       m_refusals[arm] = 0;
       m_start_again = true;
-      std::string const why = fmt::format("{} waits for the GPU or launches more than can be enqueued", name_of(arm));
+      std::string const why = waits(name_of(arm), one.refused);
       if (arm == Arm::candidate) {
         m_exchange.set_mode(arm, device::CallMode::end_to_end);
         m_result.speed.disturbed.push_back(why + ": it alone is timed from end to end");
@@ -276,6 +280,10 @@ class Profiler {
   Result<void> report(int rounds) {
     Speed& speed = m_result.speed;
     speed.mode = m_exchange.backend().mode(m_exchange.mode());
+    if (!m_overheads.not_gated.empty()) {
+      speed.disturbed.push_back(waits(name_of(Arm::eager), m_overheads.not_gated) +
+                                ": all arms are timed from end to end");
+    }
     speed.rounds = rounds;
     speed.calls_per_round = m_overheads.calls;
     for (auto const& [arm, made] : m_made) {

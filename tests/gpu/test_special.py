@@ -43,7 +43,7 @@ def test_many_launches_are_held_behind_the_gate(tmp_path, table):
     answer = judged("run", workspace(tmp_path / "many", body, "4096"), *NO_POLICY, "--baseline", "eager")
     assert answer.code == 0, str(answer)
     table("special: 1,500 launches", **row_of(answer.verdict))
-    assert answer.verdict["speed"]["mode"] == "gated"
+    assert answer.verdict["speed"]["mode"] == "gated", answer.verdict["speed"]["disturbed"]
 
 
 def test_a_model_that_waits_for_the_gpu_is_timed_from_end_to_end(tmp_path, table):
@@ -52,6 +52,7 @@ def test_a_model_that_waits_for_the_gpu_is_timed_from_end_to_end(tmp_path, table
     assert answer.code == 0, str(answer)
     table("special: waits for the host", **row_of(answer.verdict), disturbed="; ".join(answer.verdict["speed"]["disturbed"]))
     assert answer.verdict["speed"]["mode"] == "end_to_end"
+    assert any("waits for the GPU" in one for one in answer.verdict["speed"]["disturbed"])
 
 
 class Peak:

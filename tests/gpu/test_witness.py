@@ -2,6 +2,8 @@
 
 import shutil
 
+import pytest
+
 from gpu_harness import judged, relu_workspace
 from harness import REPOSITORY
 
@@ -9,7 +11,7 @@ TASK = ("torch.relu(x)", "x.clone()")
 
 
 def run(workspace, *arguments):
-    return judged("run", workspace, "--baseline", "eager", *arguments)
+    return judged("run", workspace, "--baseline", "eager", "--trace-kernels", "yes", *arguments)
 
 
 def test_own_kernels_and_their_share_are_named(tmp_path, table):
@@ -21,18 +23,20 @@ def test_own_kernels_and_their_share_are_named(tmp_path, table):
     assert "relu" in witness["kernels"][0]["name"] and witness["own_share"] == 1
 
 
-def test_a_librarys_kernels_are_not_ones_own(tmp_path, table):
-    workspace = tmp_path / "linear_relu"
-    shutil.copytree(REPOSITORY / "kernels" / "linear_relu", workspace, ignore=shutil.ignore_patterns(".cuda-agent"))
+@pytest.mark.parametrize(("name", "own"), [("linear_relu", {False}), ("softmax", {True}), ("bias_gelu", {True})])
+def test_a_librarys_kernels_are_not_ones_own(name, own, tmp_path, table):
+    """linear_relu is one call of cuBLAS."""
+    workspace = tmp_path / name
+    shutil.copytree(REPOSITORY / "kernels" / name, workspace, ignore=shutil.ignore_patterns(".cuda-agent"))
     answer = run(workspace)
     assert answer.code == 0, str(answer)
     witness = answer.verdict["witness"]
-    table("witness: linear_relu", trace=answer.verdict["timings"]["trace"], own_share=witness["own_share"], kernels=len(witness["kernels"]))
-    assert {one["own"] for one in witness["kernels"]} == {True, False}, witness
-    assert 0 < witness["own_share"] < 1
+    table(f"witness: {name}", trace=answer.verdict["timings"]["trace"], own_share=witness["own_share"], kernels=len(witness["kernels"]))
+    assert {one["own"] for one in witness["kernels"]} == own, witness
+    assert witness["own_share"] == (1 if own == {True} else 0)
 
 
-def test_a_candidate_that_launches_no_kernel_of_its_own_breaks_a_rule(tmp_path):
+def test_a_candidate_that_only_copies_breaks_a_rule(tmp_path):
     """The one that was built is never launched: the driver's copy does the work."""
     workspace = relu_workspace(tmp_path / "decoy")
     model = workspace / "model.py"

@@ -204,7 +204,8 @@ class GpuCall {
     if (m_result.armed) {
       auto mark = m_peer.receive(arming);
       if (mark || mark.error().outcome != Outcome::timeout || m_call.deadline.expired()) return mark;
-      m_result.armed = false;
+      (void)not_held(
+          fmt::format("it was not enqueued within {:.0f} ms behind a closed gate", 1e3 * m_call.arming_seconds));
       if (auto done = go(); !done) return fail(done.error());
     }
     return m_peer.receive(m_call.deadline);
@@ -215,11 +216,12 @@ class GpuCall {
   /// what fits into the time of a copy.
   Result<void> wait_for_gate(Deadline arming) {
     while (m_resident.get() != m_ticket) {
-      if (arming.expired()) return not_held();
+      if (arming.expired()) return not_held("the gate never filled the device");
     }
-    if (!beats(beats_to_resume, beat_patience)) return not_held();
+    if (!beats(beats_to_resume, beat_patience))
+      return not_held("the gate did not run again after the inputs were written");
     if (auto done = hand_out_chunks(); !done) return done;
-    return beats(1, longest_gap) ? Result<void>() : not_held();
+    return beats(1, longest_gap) ? Result<void>() : not_held("the gate stood still just before it was opened");
   }
 
   /// Whether the gate's counter moves so many times within `patience`.
@@ -235,8 +237,9 @@ class GpuCall {
     return true;
   }
 
-  Result<void> not_held() {
+  Result<void> not_held(std::string why) {
     m_result.armed = false;
+    m_result.refused = std::move(why);
     return {};
   }
 
@@ -271,7 +274,8 @@ class GpuCall {
       auto said = m_peer.receive(Deadline::after(std::chrono::duration<double>(0)));
       if (said) {
         m_result.reply = std::move(*said);
-        m_result.armed = m_result.armed && m_done1.get() == m_nonce && m_done2.get() == m_nonce;
+        bool const answered = m_done1.get() == m_nonce && m_done2.get() == m_nonce;
+        if (m_result.armed && !answered) (void)not_held("it ended without both answers");
         if (m_result.armed) {
           m_result.microseconds = microseconds((first ? first_at : Clock::now()) - m_start);
         }
