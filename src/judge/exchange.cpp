@@ -139,7 +139,7 @@ Result<void> Exchange::make_slots_for(Side& side, std::uint64_t bytes, int calls
   std::uint64_t const stride = bytes + m_backend.second_place(bytes);
   auto arena = m_backend.allocate(stride * static_cast<std::uint64_t>(calls));
   if (!arena) return fail(arena.error());
-  side.places.assign(static_cast<std::size_t>(2 * calls), {});
+  side.places.assign(2 * static_cast<std::size_t>(calls), {});
   return side.loan.lend(inputs_arena, std::move(*arena), m_limit);
 }
 

@@ -18,11 +18,11 @@ namespace cuda_agent::judge {
 
 /// What the traced worker is told of task and candidate: the requests that the timed one was given.
 struct TraceSubject {
-  nlohmann::json load;     ///< without the arena of constructor values
-  nlohmann::json weights;  ///< without the arena of weights; null: none are copied
+  nlohmann::json load = nlohmann::json::object();  ///< without the arena of constructor values
+  nlohmann::json weights = nullptr;                ///< without the arena of weights; null: none are copied
   std::uint64_t init_bytes = 0;
   std::uint64_t state_bytes = 0;
-  nlohmann::json state_names;
+  nlohmann::json state_names = nlohmann::json::array();
 };
 
 class KernelTrace {

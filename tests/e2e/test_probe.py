@@ -87,8 +87,11 @@ def test_half_precision_inside_has_no_room_for_large_values(tmp_path):
     expect(judged("verify", workspace(tmp_path / "w", half)), 6, "wrong", "other signs and sizes")
 
 
-def test_tf32_is_refused_on_the_processor(tmp_path):
-    verdict = expect(judged("verify", workspace(tmp_path / "w"), "--precision", "tf32"), 2, "usage_error", "TF32", fault="environment")
+@pytest.mark.parametrize("flags", [("--precision", "tf32"), ("--gpu-memory", "8GB")], ids=["precision", "memory"])
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_what_only_a_gpu_has_is_refused_on_the_processor(flags, device, tmp_path):
+    answer = judged("verify", workspace(tmp_path / "w"), *flags, "--device", device, env={"CUDA_VISIBLE_DEVICES": ""})
+    verdict = expect(answer, 2, "usage_error", flags[0], fault="environment")
     assert verdict["hints"]
 
 
