@@ -186,7 +186,7 @@ struct TracedKernel {
 struct Witness {
   std::map<std::string, std::int64_t> operators;  ///< of torch, called by ModelNew.forward itself, with their calls
   std::optional<std::vector<TracedKernel>> kernels = {};  ///< none: `untraced` says why
-  std::string untraced = "kernels are traced with --trace-kernels yes, when a candidate is timed on a GPU";
+  std::string untraced = "not traced";
 };
 
 /// One place where the candidate breaks a rule of the policy (docs/policy.md, docs/policy-objects.md).

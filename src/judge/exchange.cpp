@@ -288,9 +288,8 @@ Result<device::CallResult> Exchange::timed(Side& side, const std::string& arm, b
                                            std::string_view during, NullKind kind) {
   if (auto lent = side.loan.lend_control(m_backend, m_limit); !lent) return fail(lent.error());
   History& history = side.calls[fmt::format("{} {} {} {}", arm, kind.launches, kind.written, kind.stored)];
-  // At each of a slot's two places as often: what a model keeps for an address (a captured graph, say) is there then.
   bool const of_a_model = arm != "null";
-  int const warm_ups = m_backend.open_calls() * (of_a_model ? 2 : 1);
+  int const warm_ups = of_a_model ? model_warm_ups() : m_backend.open_calls();
   bool const warmed = history.open >= warm_ups;
   if (!warmed) mode = device::CallMode::open;
   nlohmann::json slots = nlohmann::json::array();

@@ -118,6 +118,10 @@ class Exchange {
   /// fastest calls so far; 0 where not told apart.
   double enqueued(Arm arm) const;
 
+  /// Calls of a model to make in mode `open` before others: at each of a slot's two places as many as the device asks
+  /// for, so that what a model keeps for an address (a captured graph, say) is there then.
+  int model_warm_ups() const { return 2 * m_backend.open_calls(); }
+
   /// How all arms are timed from now on. Calls made before warm nothing up for it.
   void set_mode(device::CallMode mode);
   /// How one arm is timed, whatever the others do.

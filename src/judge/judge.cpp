@@ -11,18 +11,19 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "build/worker_module.hpp"
-#include "device/cpu/cpu_backend.hpp"
-#include "device/cuda/cuda_backend.hpp"
 #include "exec/sandbox.hpp"
 #include "judge/candidate_seal.hpp"
+#include "judge/device_state.hpp"
 #include "judge/exchange.hpp"
 #include "judge/kernel_trace.hpp"
 #include "judge/lint.hpp"
+#include "judge/machine.hpp"
 #include "judge/memory_plan.hpp"
 #include "judge/policy_stage.hpp"
 #include "judge/probe.hpp"
 #include "judge/profile.hpp"
 #include "judge/reward.hpp"
+#include "judge/subject.hpp"
 #include "judge/verify.hpp"
 #include "judge/worker.hpp"
 #include "judge/worker_command.hpp"
@@ -134,15 +135,15 @@ class Judgement {
     if (m_candidate_loaded && of_memory && not_its_own) return blame_memory(std::move(error));
     if (m_candidate_loaded && error.outcome == Outcome::crash) {
       m_candidate->end();
-      if (auto const works = m_backend->still_works(); !works) return works.error();
+      if (auto const works = m_machine.backend->still_works(); !works) return works.error();
     }
     return error;
   }
 
   Error blame_memory(Error error) {
-    auto const before = m_backend->free_memory();
+    auto const before = m_machine.backend->free_memory();
     m_candidate->end();
-    auto const after = m_backend->free_memory();
+    auto const after = m_machine.backend->free_memory();
     if (!before || !after || *after < *before) return error;
     // What the judge lent to it is not its own: that is counted with the supervisor's.
     std::uint64_t const held = *after - *before;
@@ -161,25 +162,25 @@ class Judgement {
   Result<void> prepare() {
     Stopwatch const watch(seconds("prepare"));
     m_progress.step("looking for Python, torch and compilers");
-    auto interpreter = build::find_interpreter(m_options.python, m_deadline);
-    if (!interpreter) return fail(interpreter.error());
-    m_interpreter = std::move(*interpreter);
-    if (auto chosen = choose_device(); !chosen) return chosen;
-    auto toolchain = build::find_toolchain(m_target == build::Target::cuda, m_deadline);
-    if (!toolchain) return fail(toolchain.error());
-    m_toolchain = std::move(*toolchain);
-    auto& facts = m_verdict.environment;
-    facts["python"] = m_interpreter.python_version;
-    facts["python.executable"] = m_interpreter.executable.string();
-    facts["torch"] = m_interpreter.torch_version;
-    facts["torch.cuda"] = m_interpreter.torch_cuda;
-    facts["compiler"] = m_toolchain.host.identity;
-    if (m_toolchain.nvcc) facts["nvcc"] = m_toolchain.nvcc->version;
+    auto machine = find_machine(m_options, m_deadline);
+    if (!machine) return fail(machine.error());
+    m_machine = std::move(*machine);
+    m_verdict.environment.merge(facts_of(m_machine, m_options.stage));
+    if (auto const missing = m_verdict.environment.find("device.nvml"); missing != m_verdict.environment.end()) {
+      m_progress.note(fmt::format("NVML is {}", missing->second));
+    }
+    m_untraced = why_untraced();
     for (auto& protection : exec::protections(exec::probe_sandbox())) {
       if (auto allowed = required(protection); !allowed) return allowed;
       m_verdict.protections.push_back(protection);
     }
     return {};
+  }
+
+  std::string why_untraced() const {
+    if (m_machine.target == build::Target::cpu) return "only a GPU's kernels are traced";
+    if (!timed()) return "kernels are traced when a candidate is timed: run, profile, grade";
+    return m_options.trace_kernels ? "" : "--trace-kernels yes traces them";
   }
 
   /// With --require-sandbox strict a protection that is not in force ends the ask before the candidate is loaded.
@@ -191,60 +192,10 @@ class Judgement {
                 {"mend that, or accept a weaker sandbox with --require-sandbox any"});
   }
 
-  Result<void> choose_device() {
-    if (!m_options.gpu.empty() && m_options.device == Device::cpu) {
-      return fail(Outcome::usage_error, "--gpu names a GPU, and --device cpu uses none", {"leave one of the two out"});
-    }
-    bool const asked = m_options.device == Device::cuda || !m_options.architecture.empty() || !m_options.gpu.empty();
-    bool const automatic = m_options.device == Device::automatic && !asked;
-    bool const there = m_options.device != Device::cpu && device::cuda_is_there();
-    if (asked && m_options.stage != Stage::compile && m_interpreter.torch_cuda.empty()) {
-      return fail(Outcome::environment_error,
-                  fmt::format("torch {} of {} was built without CUDA", m_interpreter.torch_version,
-                              m_interpreter.executable.string()),
-                  {"install a torch with CUDA, or name an interpreter that has one: --python PATH",
-                   "judge on the CPU with --device cpu"});
-    }
-    bool const cuda = asked || (automatic && there && !m_interpreter.torch_cuda.empty() &&
-                                build::find_toolchain(true, m_deadline).has_value());
-    m_target = cuda ? build::Target::cuda : build::Target::cpu;
-    if (auto sensible = only_for_gpus(); !sensible) return sensible;
-    // To compile for a GPU none needs to be there, when the architecture is given.
-    if (cuda && (there || m_options.stage != Stage::compile)) {
-      auto backend = device::make_cuda_backend(m_options.gpu);
-      if (!backend) return fail(backend.error());
-      m_backend = std::move(*backend);
-    } else {
-      m_backend = device::make_cpu_backend();
-    }
-    if (m_options.stage != Stage::compile) {
-      for (auto const& [key, value] : m_backend->facts()) m_verdict.environment[key] = value;
-      if (auto const missing = m_verdict.environment.find("device.nvml"); missing != m_verdict.environment.end()) {
-        m_progress.note(fmt::format("NVML is {}", missing->second));
-      }
-    }
-    return {};
-  }
-
-  /// What has no meaning on a processor is refused there, whoever chose it.
-  Result<void> only_for_gpus() const {
-    if (m_target == build::Target::cuda) return {};
-    if (m_options.gpu_memory > 0) {
-      return fail(Outcome::usage_error,
-                  "--gpu-memory limits what a candidate holds of a GPU, and this ask is judged on the CPU",
-                  {"leave it out, or judge on a GPU with --device cuda"});
-    }
-    if (m_options.precision == PrecisionRule::tf32) {
-      return fail(Outcome::usage_error, "--precision tf32 is for GPUs: a processor has no TF32",
-                  {"leave it out, or say --precision any"});
-    }
-    return {};
-  }
-
   Result<void> start_workers() {
     Stopwatch const watch(seconds("workers"));  // their module included, where it must be built first
-    auto module = build::worker_module(m_installation.worker_sources, m_installation.worker_modules, m_toolchain,
-                                       m_interpreter, m_cache, m_progress, m_deadline);
+    auto module = build::worker_module(m_installation.worker_sources, m_installation.worker_modules,
+                                       m_machine.toolchain, m_machine.interpreter, m_cache, m_progress, m_deadline);
     if (!module) return fail(module.error());
     m_progress.step("starting the workers");
     fs::path const task = m_scratch / "task";
@@ -256,10 +207,10 @@ class Judgement {
     if (auto placed = place("model.py", task); !placed) return placed;
 
     WorkerSetup setup;
-    setup.interpreter = &m_interpreter;
+    setup.interpreter = &m_machine.interpreter;
     setup.module_folder = *module;
-    setup.device = m_backend->name();
-    setup.needs = m_backend->worker_needs();
+    setup.device = m_machine.backend->name();
+    setup.needs = m_machine.backend->worker_needs();
     setup.threads = m_options.threads;
     setup.tf32 = m_options.precision == PrecisionRule::tf32;
     setup.ask = m_deadline;
@@ -311,7 +262,7 @@ class Judgement {
 
   Result<std::vector<PolicyFinding>> ask_rules() const {
     if (!m_options.policy) return std::vector<PolicyFinding>();
-    return check_model_new(m_snapshot.root, m_interpreter, m_installation.policy, m_deadline);
+    return check_model_new(m_snapshot.root, m_machine.interpreter, m_installation.policy, m_deadline);
   }
 
   /// Which operators ModelNew has called so far, seen from within its process; those that compute break a rule.
@@ -343,11 +294,12 @@ class Judgement {
     request.snapshot = m_snapshot.root;
     request.support = m_installation.support;
     request.output = m_scratch / "built";
-    request.target = m_target;
+    request.target = m_machine.target;
     request.architecture = m_options.architecture;
     request.object_timeout = m_options.compile_timeout;
-    request.gpu_architecture = m_backend->architecture();
-    m_built = build::build_extension(request, m_toolchain, m_interpreter, m_cache, m_progress, m_deadline);
+    request.gpu_architecture = m_machine.backend->architecture();
+    m_built =
+        build::build_extension(request, m_machine.toolchain, m_machine.interpreter, m_cache, m_progress, m_deadline);
     m_built.report.extension_path = m_built.error ? "" : m_built.extension.string();
     m_verdict.build = m_built.report;
     if (m_built.error) return fail(*m_built.error);
@@ -366,7 +318,7 @@ class Judgement {
     auto loaded = m_reference->request(message, {}, m_deadline, "loading model.py");
     if (!loaded) return fail(loaded.error());
     m_task = std::move(*loaded);
-    m_exchange.emplace(*m_backend, *m_reference, m_deadline);
+    m_exchange.emplace(*m_machine.backend, *m_reference, m_deadline);
     auto lint = lint_task(*m_exchange, m_seed, m_deadline);
     if (!lint) return fail(lint.error());
     m_facts = std::move(*lint);
@@ -376,7 +328,7 @@ class Judgement {
 
   /// Whether the candidate will fit beside what is there already.
   Result<void> look_at_memory() {
-    auto const free = m_backend->free_memory();
+    auto const free = m_machine.backend->free_memory();
     if (!free) return {};
     auto const reply = m_reference->request({{"op", "memory"}}, {}, m_deadline, "asking for its memory");
     if (!reply) return fail(reply.error());
@@ -414,7 +366,7 @@ class Judgement {
     auto const facts = m_reference->ready(m_deadline);
     if (!facts) return fail(facts.error());
     note_worker_facts(*facts);
-    if (m_target == build::Target::cpu) return {};
+    if (m_machine.target == build::Target::cpu) return {};
     // On a GPU whoever waits for the other's lock must not wait for an import.
     if (auto ready = await_candidate(); !ready || !timed() || !m_options.trace_kernels) return ready;
     // Now, and not before: three that import torch at the same time are slower than two.
@@ -442,7 +394,7 @@ class Judgement {
 
   /// The contexts of the supervisor and of both workers, at the same time: each takes half a second.
   Result<void> open_device() {
-    if (m_target == build::Target::cpu) return {};
+    if (m_machine.target == build::Target::cpu) return {};
     Stopwatch const watch(seconds("device"));
     constexpr const char* starting = "starting CUDA";
     nlohmann::json const message = {{"op", "device"}};
@@ -452,7 +404,7 @@ class Judgement {
         return fail(unable_to_start(worker->explained(sent.error(), starting)));
       }
     }
-    if (auto opened = m_backend->open(); !opened) return opened;
+    if (auto opened = m_machine.backend->open(); !opened) return opened;
     for (Worker* const worker : {m_reference.get(), m_candidate.get()}) {
       auto const reply = worker->receive(m_deadline);
       worker->stop();
@@ -475,7 +427,7 @@ class Judgement {
   /// One process at a time works on a GPU, whoever's it is: also a check would disturb another's clock. The workers'
   /// start, which takes longest, is behind us by then.
   Result<void> take_device() {
-    std::string const name = m_backend->lock_name();
+    std::string const name = m_machine.backend->lock_name();
     if (name.empty()) return {};
     Stopwatch const watch(seconds("device_wait"));
     auto lock = util::FileLock::acquire(
@@ -493,7 +445,7 @@ class Judgement {
       m_verdict.protections.push_back({"system-call filter", false, "--without seal"});
       return {};
     }
-    bool const gpu = m_target == build::Target::cuda;
+    bool const gpu = m_machine.target == build::Target::cuda;
     if (gpu) {  // what the gate needs of the device is opened before it can no longer be
       if (auto lent = m_exchange->prepare_candidate(); !lent) return lent;
     }
@@ -509,7 +461,7 @@ class Judgement {
 
   /// Once it has run a few times: whatever starts threads for good has done so.
   Result<void> seal_threads_of_candidate() {
-    if (m_target == build::Target::cpu || m_options.without == Layer::seal) return {};
+    if (m_machine.target == build::Target::cpu || m_options.without == Layer::seal) return {};
     auto sealed = seal_threads(*m_candidate, m_threads, m_deadline);
     if (!sealed) return fail(sealed.error());
     m_verdict.protections.push_back(std::move(*sealed));
@@ -543,57 +495,17 @@ class Judgement {
       return fail(Outcome::environment_error,
                   fmt::format("cannot move the extension to {}: {}", m_candidate_folder.string(), problem.message()));
     }
-    auto const free = m_backend->free_memory();
-    try {
-      if (auto constructed = construct(); !constructed) return constructed;
-    } catch (const nlohmann::json::exception& error) {
-      return fail(Outcome::internal_error,
-                  fmt::format("the reference worker's description of the task is malformed: {}", error.what()));
-    }
-    if (m_options.gpu_memory > 0 && free) limit_memory(*free);
-    return {};
-  }
-
-  /// What constructing took counts, the weights and constructor values among it, of which the worker has copies.
-  void limit_memory(std::uint64_t free_before) {
-    auto const taken = static_cast<std::int64_t>(free_before - m_backend->free_memory().value_or(free_before));
-    m_exchange->limit_candidate_memory(m_options.gpu_memory, taken);
+    auto subject = subject_of(m_task, m_candidate->folder_inside().string(), m_seed, m_options.contract);
+    if (!subject) return fail(subject.error());
+    m_subject = std::move(*subject);
+    auto const taken = construct(*m_exchange, *m_candidate, m_subject, call_limits());
+    if (!taken) return fail(taken.error());
+    if (m_options.gpu_memory == 0) return {};
+    m_exchange->limit_candidate_memory(m_options.gpu_memory, *taken);
     m_verdict.protections.push_back({"GPU memory", true,
                                      fmt::format("no more than {} between the candidate's calls, else its processes "
                                                  "are ended",
                                                  in_words(m_options.gpu_memory))});
-  }
-
-  Result<void> construct() {
-    auto const& init = m_task.at("init");
-    auto const& state = m_task.at("state");
-    TraceSubject& subject = m_subject;
-    subject.init_bytes = init.at("bytes").get<std::uint64_t>();
-    subject.state_bytes = state.at("bytes").get<std::uint64_t>();
-    subject.state_names = state.at("names");
-    subject.load = {{"op", "load"},
-                    {"folder", m_candidate->folder_inside().string()},
-                    {"at", 0},
-                    {"init", init},
-                    {"signature", m_task.at("signature")},
-                    {"seed", util::derived_seed("constructor", m_seed)},
-                    {"eval", m_options.contract == Contract::cuda_agent}};
-    if (m_options.contract == Contract::cuda_agent) subject.weights = {{"op", "weights"}, {"at", 0}, {"state", state}};
-
-    auto const arena = m_exchange->hand_over({{"op", "init"}}, subject.init_bytes, "passing on get_init_inputs()");
-    if (!arena) return fail(arena.error());
-    nlohmann::json load = subject.load;
-    load["arena"] = *arena;
-    auto loaded = m_candidate->request(load, {}, limit(), "importing model_new.py and constructing ModelNew");
-    if (!loaded) return fail(loaded.error());
-    if (subject.weights.is_null()) return {};
-    auto const weights = m_exchange->hand_over({{"op", "state"}, {"arm", "eager"}, {"names", subject.state_names}},
-                                               subject.state_bytes, "passing on the weights");
-    if (!weights) return fail(weights.error());
-    nlohmann::json copy = subject.weights;
-    copy["arena"] = *weights;
-    auto copied = m_candidate->request(copy, {}, limit(), "copying Model's weights into ModelNew");
-    if (!copied) return fail(copied.error());
     return {};
   }
 
@@ -666,7 +578,7 @@ class Judgement {
                            .when_compiled = [this] { return finish_trace(); },
                            .when_warm = [this] { return seal_threads_of_candidate(); },
                            .when_timed = [this] { return look_last(); }};
-    if (m_target == build::Target::cpu) {
+    if (m_machine.target == build::Target::cpu) {
       // Between processors that do other things as well, one round says less than on a GPU: more of them.
       options.rule.looks = {12, 24, 48, 96};
       options.budget_seconds = 3.0;
@@ -683,7 +595,8 @@ class Judgement {
                           *m_verdict.correctness, m_progress);
     if (!result) return fail(result.error());
     m_verdict.speed = std::move(result->speed);
-    note_device_state();
+    for (auto const& [key, value] : m_machine.backend->facts()) m_verdict.environment[key] = value;
+    for (auto& one : disturbances(m_verdict.environment)) m_verdict.speed->disturbed.push_back(std::move(one));
     for (auto& finding : result->findings) m_verdict.task_findings.push_back(std::move(finding));
     for (auto& [path, reason] : result->not_measured) m_verdict.not_measured[path] = reason;
     if (m_options.baseline == Baseline::eager) {
@@ -719,24 +632,6 @@ class Judgement {
     m_verdict.correctness->precision = found->precision;
     if (!found->precision) m_verdict.not_measured["/correctness/precision"] = found->not_precise;
     return {};
-  }
-
-  /// Clocks and temperature as they are when the device has just worked.
-  void note_device_state() {
-    for (auto const& [key, value] : m_backend->facts()) m_verdict.environment[key] = value;
-    if (auto const all = m_verdict.environment.find("device.processes"); all != m_verdict.environment.end()) {
-      constexpr int own = 3;  // this one and its workers
-      if (int const others = std::atoi(all->second.c_str()) - own; others > 0) {
-        m_verdict.speed->disturbed.push_back(fmt::format("{} other programs have the GPU open", others));
-      }
-    }
-    auto const reasons = m_verdict.environment.find("device.throttle_reasons");
-    if (reasons == m_verdict.environment.end()) return;
-    // Power cap, slowdown, software and hardware thermal limits, power brake (NVML's bits); not "idle".
-    constexpr unsigned long long held_down = 0xEC;
-    if ((std::strtoull(reasons->second.c_str(), nullptr, 16) & held_down) == 0) return;
-    m_verdict.speed->disturbed.push_back(
-        fmt::format("the GPU's clock was held down while it was timed (reasons {})", reasons->second));
   }
 
   Result<void> require_speedup() const {
@@ -823,12 +718,9 @@ class Judgement {
   std::uint64_t m_seed;
   Verdict m_verdict;
 
-  build::Target m_target = build::Target::cpu;
-  build::Interpreter m_interpreter;
-  build::Toolchain m_toolchain;
+  Machine m_machine;
   build::ExtensionResult m_built;
   fs::path m_candidate_folder;
-  std::unique_ptr<device::Backend> m_backend;
   util::FileLock m_device_lock;
   std::unique_ptr<Worker> m_reference;
   std::unique_ptr<Worker> m_candidate;
@@ -839,7 +731,7 @@ class Judgement {
   bool m_probe_fits = true;
   WorkerSetup m_setup_of_candidate;
   std::unique_ptr<KernelTrace> m_trace;  ///< none: nothing to be traced any more
-  TraceSubject m_subject;
+  Subject m_subject;
   std::optional<std::vector<TracedKernel>> m_traced;
   std::string m_untraced;  ///< why not
   bool m_candidate_ready = false;

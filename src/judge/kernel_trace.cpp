@@ -21,7 +21,7 @@ constexpr const char* tracing = "tracing the kernels of ModelNew";
 
 }  // namespace
 
-Result<void> KernelTrace::begin(Exchange& exchange, const TraceSubject& subject, util::Deadline deadline) {
+Result<void> KernelTrace::begin(Exchange& exchange, const Subject& subject, util::Deadline deadline) {
   if (auto const ready = m_worker->ready(deadline); !ready) return fail(ready.error());
   auto const filter = exec::seal_filter(exec::Seal::no_new_processes);
   if (!filter) return fail(filter.error());

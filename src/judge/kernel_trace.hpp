@@ -11,19 +11,11 @@
 #include "cuda_agent/error.hpp"
 #include "cuda_agent/verdict.hpp"
 #include "judge/exchange.hpp"
+#include "judge/subject.hpp"
 #include "judge/worker.hpp"
 #include "util/deadline.hpp"
 
 namespace cuda_agent::judge {
-
-/// What the traced worker is told of task and candidate: the requests that the timed one was given.
-struct TraceSubject {
-  nlohmann::json load = nlohmann::json::object();  ///< without the arena of constructor values
-  nlohmann::json weights = nullptr;                ///< without the arena of weights; null: none are copied
-  std::uint64_t init_bytes = 0;
-  std::uint64_t state_bytes = 0;
-  nlohmann::json state_names = nlohmann::json::array();
-};
 
 class KernelTrace {
  public:
@@ -31,7 +23,7 @@ class KernelTrace {
 
   /// Gives the worker copies of the inputs of slot 0 as they are now, of constructor values and of weights, and has it
   /// begin. Errors: those of a request, or too little memory.
-  Result<void> begin(Exchange& exchange, const TraceSubject& subject, util::Deadline deadline);
+  Result<void> begin(Exchange& exchange, const Subject& subject, util::Deadline deadline);
 
   /// Waits for it, and ends its process. Those among `own` are the candidate's. Errors: the worker's, or
   /// environment_error: nothing can be traced on this machine.

@@ -125,6 +125,7 @@ class OverheadMeasurement {
   /// The reference gets that one of its streams whose launches cost what the candidate's do.
   Result<void> match_channels() {
     m_exchange.set_mode(device::CallMode::gated);
+    m_overheads.not_gated.clear();  // that is decided anew, on the stream that is chosen here
     auto const wanted = chain(Arm::candidate);
     if (!wanted) return fail(wanted.error());
     Channels& found = m_overheads.channels;

@@ -90,7 +90,7 @@ class Profiler {
         leave_out(Arm::compiled, fmt::format("torch.compile failed: {}", compiled.error().message));
       } else {
         // It must have been compiled for good before the candidate runs beside it.
-        for (int i = 0; i < 2 * m_exchange.backend().open_calls() + 1; ++i) (void)call(Arm::compiled);
+        for (int i = 0; i < m_exchange.model_warm_ups() + 1; ++i) (void)call(Arm::compiled);
         auto const graphs = graphs_so_far();
         if (!graphs) return fail(graphs.error());
         m_graphs = *graphs;

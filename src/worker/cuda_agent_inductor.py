@@ -1,5 +1,6 @@
-"""Inductor's answers about the host compiler, remembered between asks."""
+"""torch.compile in a worker: imported ahead of its use, and what it asks of the host compiler remembered between asks."""
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -36,3 +37,10 @@ def remember_vector_instructions():
         return works
 
     cpu_vec_isa.VecISA.check_build = check_build
+
+
+def import_compiler():
+    """What torch.compile needs. Where it cannot be imported, its first use says why."""
+    with contextlib.suppress(Exception):
+        import torch._dynamo
+        import torch._inductor.compile_fx

@@ -5,7 +5,6 @@ The reference worker runs the task's Model, a candidate worker one ModelNew; whi
 its role. See docs/architecture.md for the life of one timed call.
 """
 
-import contextlib
 import copy
 import gc
 import importlib.util
@@ -22,6 +21,8 @@ import torch  # before _cuda_agent, which needs torch's libraries in the process
 from torch.utils._pytree import tree_map
 
 import _cuda_agent
+import cuda_agent_inductor
+from cuda_agent_precision import pin_precision, read_precision
 from cuda_agent_tree import Decoder, Encoder, Unsupported
 
 TRACEBACK_BYTES = 16384
@@ -34,7 +35,6 @@ MOST_WARM_CALLS = 8
 
 # Of a model whose kernels are traced: whatever is made on the first calls is there.
 TRACE_WARM_CALLS = 2
-MOST_KERNELS = 500
 
 
 class TaskError(Exception):
@@ -55,47 +55,6 @@ def seed_everything(seed):
         numpy.random.seed(seed % 2**32)
 
 
-def fp32_flags():
-    """The newer flags, by name: the object that has fp32_precision. Torch before 2.9 has none of them."""
-    backends = torch.backends
-    places = {
-        "cuda.matmul": backends.cuda.matmul,
-        "cudnn.conv": getattr(backends.cudnn, "conv", None),
-        "cudnn.rnn": getattr(backends.cudnn, "rnn", None),
-        "mkldnn.matmul": getattr(backends.mkldnn, "matmul", None),
-        "mkldnn.conv": getattr(backends.mkldnn, "conv", None),
-        "mkldnn.rnn": getattr(backends.mkldnn, "rnn", None),
-    }
-    return {name: place for name, place in places.items() if hasattr(place, "fp32_precision")}
-
-
-def pin_precision(tf32):
-    """The same precision for every arm, full unless TF32 was asked for; what was set is read back for the verdict."""
-    torch.set_float32_matmul_precision("high" if tf32 else "highest")
-    torch.backends.cuda.matmul.allow_tf32 = tf32
-    torch.backends.cudnn.allow_tf32 = tf32
-    for name, place in fp32_flags().items():
-        place.fp32_precision = "tf32" if tf32 and not name.startswith("mkldnn") else "ieee"
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-    torch.set_default_dtype(torch.float32)
-    return read_precision()
-
-
-def read_precision():
-    """The flags as torch reports them now."""
-    matmul = torch.backends.cuda.matmul
-    return {
-        "float32_matmul_precision": torch.get_float32_matmul_precision(),
-        "cuda.matmul.allow_tf32": str(matmul.allow_tf32),
-        "cudnn.allow_tf32": str(torch.backends.cudnn.allow_tf32),
-        "cuda.matmul.allow_fp16_reduced_precision_reduction": str(matmul.allow_fp16_reduced_precision_reduction),
-        "cuda.matmul.allow_bf16_reduced_precision_reduction": str(matmul.allow_bf16_reduced_precision_reduction),
-        "default_dtype": str(torch.get_default_dtype()),
-        **{f"{name}.fp32_precision": str(place.fp32_precision) for name, place in fp32_flags().items()},
-    }
-
-
 def load_module(name, path):
     """Runs a Python file as module `name`."""
     spec = importlib.util.spec_from_file_location(name, path)
@@ -103,31 +62,6 @@ def load_module(name, path):
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def trace_kernels(call):
-    """What ran on the GPU for one call, copies included: name, number and microseconds in all, longest first."""
-    from torch.profiler import ProfilerActivity, profile
-
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as seen:
-        call()
-        torch.cuda.synchronize()
-    found = {}
-    for event in seen.events():
-        if event.device_type != torch.autograd.DeviceType.CUDA or event.is_user_annotation:
-            continue
-        one = found.setdefault(event.name, {"name": event.name[:1000], "calls": 0, "microseconds": 0.0})
-        one["calls"] += 1
-        one["microseconds"] += event.time_range.elapsed_us()
-    return sorted(found.values(), key=lambda one: -one["microseconds"])[:MOST_KERNELS]
-
-
-def import_compiler():
-    """What torch.compile needs. Where it cannot be imported, its first use says why."""
-    with contextlib.suppress(Exception):
-        import torch._dynamo
-        import torch._inductor.compile_fx
 
 
 def describe_exception(error, own_files):
@@ -272,7 +206,7 @@ class Reference(Base):
         super().__init__(worker, config)
         self.importing = None
         if config["compiler"]:  # nearly two seconds, in which CUDA can start
-            self.importing = threading.Thread(target=import_compiler)
+            self.importing = threading.Thread(target=cuda_agent_inductor.import_compiler)
             self.importing.start()
 
     def op_load(self, request, _fds):
@@ -380,8 +314,6 @@ class Reference(Base):
         """Makes the compiled arm. The compiler itself runs at the arm's first call."""
         import torch._dynamo
 
-        import cuda_agent_inductor
-
         cuda_agent_inductor.remember_vector_instructions()
         torch._dynamo.config.suppress_errors = False
         mode = request["mode"]
@@ -437,6 +369,8 @@ class Candidate(Base):
     def op_trace(self, request, fds):
         """In a worker that is never timed: takes memory, starts the tracer, seals, loads ModelNew and calls it while its
         kernels are traced. torch.erfinv is the sentinel: where it is not seen, nothing can be traced here."""
+        from cuda_agent_trace import trace_kernels
+
         self.op_device(request, ())
         for arena, fd in zip(request["arenas"], fds):
             self.worker.map(arena["number"], fd, arena["bytes"], True)

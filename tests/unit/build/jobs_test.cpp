@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/build/shell.hpp"
+
 namespace cuda_agent::build {
 namespace {
 
@@ -11,12 +13,7 @@ Job shell(const std::string& script, double timeout = 30) {
   Job job;
   job.label = script;
   job.timeout = timeout;
-  job.command = [script] {
-    exec::Command command;
-    command.argv = {"/bin/sh", "-c", script};
-    command.env = {{"PATH", "/usr/bin:/bin"}};
-    return command;
-  };
+  job.command = [script] { return test::shell(script); };
   return job;
 }
 

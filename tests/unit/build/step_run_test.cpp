@@ -1,11 +1,12 @@
 #include "build/step_run.hpp"
 
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include "unit/build/shell.hpp"
 #include "util/deadline.hpp"
 
 namespace cuda_agent::build {
@@ -15,12 +16,7 @@ Step step(const std::string& script, std::vector<std::size_t> after = {}) {
   Step step;
   step.name = script;
   step.after = std::move(after);
-  step.command = [script] {
-    exec::Command command;
-    command.argv = {"/bin/sh", "-c", script};
-    command.env = {{"PATH", "/usr/bin:/bin"}};
-    return command;
-  };
+  step.command = [script] { return test::shell(script); };
   return step;
 }
 
@@ -34,7 +30,10 @@ std::optional<StepRun::End> wait_for(StepRun& run) {
 }
 
 TEST(StepRun, TheOutputIsInTheOrderOfTheListWheneverTheStepsEnd) {
-  StepRun run({step("sleep 0.2; echo one"), step("echo two"), step("echo three", {0, 1})}, 2);
+  test::Fifo const two_has_ended;
+  StepRun run({step("cat " + two_has_ended.path() + "; echo one"),
+               step("exec 3> " + two_has_ended.path() + "; echo two"), step("echo three", {0, 1})},
+              2);
   auto const end = wait_for(run);
   ASSERT_TRUE(end);
   EXPECT_FALSE(end->failed);
@@ -42,28 +41,39 @@ TEST(StepRun, TheOutputIsInTheOrderOfTheListWheneverTheStepsEnd) {
 }
 
 TEST(StepRun, StepsThatDoNotNeedEachOtherRunAtTheSameTime) {
-  // Each waits for what the other one does.
-  std::string const folder = testing::TempDir() + "step_run_" + std::to_string(::getpid());
-  auto const meet = [&](const std::string& mine, const std::string& other) {
-    return step("mkdir -p " + folder + "; touch " + folder + "/" + mine + "; for i in $(seq 200); do [ -e " + folder +
-                "/" + other + " ] && exit 0; sleep 0.05; done; exit 1");
-  };
-  StepRun run({meet("a", "b"), meet("b", "a"), step("rm -r " + folder, {0, 1})}, 2);
+  test::Fifo const there;
+  test::Fifo const back;
+  StepRun run({step("echo > " + there.path() + "; read x < " + back.path()),
+               step("read x < " + there.path() + "; echo > " + back.path())},
+              2);
   auto const end = wait_for(run);
   ASSERT_TRUE(end);
   EXPECT_FALSE(end->failed);
 }
 
 TEST(StepRun, AStepStartsWhenThoseBeforeItHaveEnded) {
-  std::string const file = testing::TempDir() + "step_run_file_" + std::to_string(::getpid());
-  StepRun run({step("sleep 0.1; touch " + file), step("[ -e " + file + " ] && rm " + file, {0})}, 2);
+  test::Fifo const gate;
+  bool started = false;
+  auto second = step("true", {0});
+  second.command = [&started] {
+    started = true;
+    return test::shell("true");
+  };
+  StepRun run({step("read x < " + gate.path()), second}, 2);
+  EXPECT_FALSE(run.poll());
+  EXPECT_FALSE(started);
+  std::ofstream(gate.path()) << "go\n";  // waits until the first step reads
   auto const end = wait_for(run);
   ASSERT_TRUE(end);
   EXPECT_FALSE(end->failed);
+  EXPECT_TRUE(started);
 }
 
 TEST(StepRun, OfTwoThatFailTheFirstOfTheListIsReported) {
-  StepRun run({step("sleep 0.2; echo first; exit 3"), step("echo second; exit 4"), step("echo third", {1})}, 2);
+  test::Fifo const second_has_ended;
+  StepRun run({step("cat " + second_has_ended.path() + "; echo first; exit 3"),
+               step("exec 3> " + second_has_ended.path() + "; echo second; exit 4"), step("echo third", {1})},
+              2);
   auto const end = wait_for(run);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->failed, 0U);
@@ -72,8 +82,9 @@ TEST(StepRun, OfTwoThatFailTheFirstOfTheListIsReported) {
 }
 
 TEST(StepRun, AFailureWaitsForNoLaterStep) {
-  StepRun run({step("echo first; exit 3"), step("sleep 50")}, 2);
-  auto const end = wait_for(run);  // gives up before the second one ends
+  test::Fifo const never_opened;
+  StepRun run({step("echo first; exit 3"), step("read x < " + never_opened.path())}, 2);
+  auto const end = wait_for(run);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->failed, 0U);
 }
