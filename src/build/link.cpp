@@ -1,11 +1,17 @@
 #include "build/link.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 #include <spdlog/fmt/fmt.h>
 
 #include "build/compile_error.hpp"
 #include "build/diagnostics.hpp"
 #include "build/jobs.hpp"
+#include "build/tool_environment.hpp"
 #include "build/undefined_symbols.hpp"
+#include "exec/child.hpp"
+#include "util/elf_file.hpp"
 #include "util/files.hpp"
 #include "util/hash.hpp"
 #include "util/text.hpp"
@@ -56,6 +62,17 @@ Error undefined_error(const std::vector<UndefinedSymbol>& symbols, Target target
   }
   return Error(Outcome::compile_error, util::escape_untrusted(message, 4096), std::move(hints),
                util::escape_untrusted(detail, 8192));
+}
+
+/// A compiler that was moved or installed in part may find the C++ library only as an archive. The whole of it would
+/// become part of the extension, with its own streams, locales and exceptions beside those of torch's process.
+Flags shared_cxx_library(const Compiler& compiler, util::Deadline deadline) {
+  exec::Command question;
+  question.argv = {compiler.executable.string(), "-print-file-name=libstdc++.so"};
+  question.env = tool_environment({compiler.executable}, "/tmp");
+  auto const answer = exec::run(question, deadline.earlier(util::Deadline::after(std::chrono::seconds(20))));
+  bool const found = answer && answer->status.ok() && fs::path(util::trim(answer->output)).is_absolute();
+  return found ? Flags{} : Flags{"-l:libstdc++.so.6"};
 }
 
 class Linker {
@@ -119,6 +136,8 @@ class Linker {
                   m_room.seen(BuildRoom::output_place(m_output), linked_name).string()};
     for (auto const& [source, stored] : m_objects.stored) argv.push_back(m_room.seen(objects, source + ".o").string());
     argv.insert(argv.end(), m_flags.begin(), m_flags.end());
+    auto const cxx_library = shared_cxx_library(m_toolchain.host, deadline);
+    argv.insert(argv.end(), cxx_library.begin(), cxx_library.end());
     Job job;
     job.label = extension_name;
     job.verb = "linking";
@@ -135,7 +154,23 @@ class Linker {
     return explain_failure({extension_name, "link", m_timeout, true}, outcome, m_linked.report.diagnostics);
   }
 
+  /// Whether it came from an archive in spite of all: then the extension throws by functions of its own.
+  std::optional<Error> check_cxx_library() const {
+    auto const extension = util::ElfFile::open(m_output / linked_name);
+    if (!extension) return extension.error();
+    auto const needed = extension->needed();
+    bool const shared = std::any_of(needed.begin(), needed.end(),
+                                    [](const std::string& name) { return name.starts_with("libstdc++.so"); });
+    if (shared || !extension->exports("__cxa_throw")) return std::nullopt;
+    return Error(Outcome::environment_error,
+                 fmt::format("{} links the C++ library into the extension itself (an archive, or -static-libstdc++); "
+                             "torch's process has one already",
+                             m_toolchain.host.executable.string()),
+                 {"set CXX to a g++ or clang++ that links the shared libstdc++.so.6"});
+  }
+
   std::optional<Error> check() {
+    if (auto error = check_cxx_library()) return error;
     std::vector<std::pair<std::string, fs::path>> objects;
     for (auto const& [source, stored] : m_objects.stored) objects.emplace_back(source, stored.file);
     auto const undefined =

@@ -98,6 +98,7 @@ class Judgement {
       praise();
     }
     finish();
+    end_workers();
     return std::move(m_verdict);
   }
 
@@ -297,7 +298,7 @@ class Judgement {
     request.target = m_machine.target;
     request.architecture = m_options.architecture;
     request.object_timeout = m_options.compile_timeout;
-    request.gpu_architecture = m_machine.backend->architecture();
+    request.gpu_architecture = m_machine.gpu_architecture;
     m_built =
         build::build_extension(request, m_machine.toolchain, m_machine.interpreter, m_cache, m_progress, m_deadline);
     m_built.report.extension_path = m_built.error ? "" : m_built.extension.string();
@@ -374,6 +375,15 @@ class Judgement {
     if (!traced) return fail(traced.error());
     m_trace = std::make_unique<KernelTrace>(std::move(*traced));
     return {};
+  }
+
+  /// At the same time: where each holds a GPU the driver needs tenths of a second to take it apart.
+  void end_workers() {
+    m_trace.reset();
+    m_exchange.reset();
+    auto const reference = std::async(std::launch::async, [this] { m_reference.reset(); });
+    m_candidate.reset();
+    reference.wait();
   }
 
   Result<void> await_candidate() {
@@ -718,10 +728,11 @@ class Judgement {
   std::uint64_t m_seed;
   Verdict m_verdict;
 
+  /// Let go of last: whoever takes it next finds nothing of this ask on the GPU, the supervisor's context neither.
+  util::FileLock m_device_lock;
   Machine m_machine;
   build::ExtensionResult m_built;
   fs::path m_candidate_folder;
-  util::FileLock m_device_lock;
   std::unique_ptr<Worker> m_reference;
   std::unique_ptr<Worker> m_candidate;
   std::optional<Exchange> m_exchange;

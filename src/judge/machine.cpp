@@ -29,7 +29,11 @@ Result<void> choose_device(const Options& options, Machine& machine, util::Deadl
   build::Interpreter const& interpreter = machine.interpreter;
   bool const asked = options.device == Device::cuda || !options.architecture.empty() || !options.gpu.empty();
   bool const automatic = options.device == Device::automatic && !asked;
-  bool const there = options.device != Device::cpu && device::cuda_is_there();
+  if (options.stage == Stage::compile && options.device != Device::cpu && options.gpu.empty()) {
+    machine.gpu_architecture = device::capability_without_cuda();
+  }
+  bool const known = !machine.gpu_architecture.empty();
+  bool const there = options.device != Device::cpu && (known || device::cuda_is_there());
   if (asked && options.stage != Stage::compile && interpreter.torch_cuda.empty()) {
     return fail(Outcome::environment_error,
                 fmt::format("torch {} of {} was built without CUDA", interpreter.torch_version,
@@ -43,14 +47,15 @@ Result<void> choose_device(const Options& options, Machine& machine, util::Deadl
   if (!cuda) {
     if (auto sensible = only_for_gpus(options); !sensible) return sensible;
   }
-  // To compile for a GPU none needs to be there, when the architecture is given.
-  if (!cuda || (!there && options.stage == Stage::compile)) {
+  // To compile for a GPU none needs to be there, when the architecture is given or known.
+  if (!cuda || ((known || !there) && options.stage == Stage::compile)) {
     machine.backend = device::make_cpu_backend();
     return {};
   }
   auto backend = device::make_cuda_backend(options.gpu);
   if (!backend) return fail(backend.error());
   machine.backend = std::move(*backend);
+  machine.gpu_architecture = machine.backend->architecture();
   return {};
 }
 

@@ -17,7 +17,8 @@ struct Machine {
   build::Target target = build::Target::cpu;
   build::Interpreter interpreter;
   build::Toolchain toolchain;
-  std::unique_ptr<device::Backend> backend;  ///< not opened yet
+  std::unique_ptr<device::Backend> backend;  ///< not opened yet; where an ask only compiles it may be the processor's
+  std::string gpu_architecture;              ///< compute capability ("9.0") of the GPU; empty without one
 };
 
 /// Finds them, and chooses between GPU and CPU. Errors: environment_error for what is missing, usage_error for options

@@ -18,6 +18,7 @@
 #include "device/cuda/kernels.hpp"
 #include "device/cuda/nvml.hpp"
 #include "device/cuda/timed_call.hpp"
+#include "util/environment.hpp"
 #include "util/fd.hpp"
 
 namespace cuda_agent::device {
@@ -212,6 +213,10 @@ bool cuda_is_there() {
   bool const there = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
   (void)cudaGetLastError();
   return there;
+}
+
+std::string capability_without_cuda() {
+  return util::get_env("CUDA_VISIBLE_DEVICES") ? std::string() : common_capability();
 }
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& gpu) {

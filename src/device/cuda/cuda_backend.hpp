@@ -15,4 +15,8 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& gpu);
 /// Whether make_cuda_backend could find a GPU: this program has its CUDA side and the driver shows one.
 bool cuda_is_there();
 
+/// The compute capability ("9.0") of whatever GPU the first one is, told without CUDA, whose start takes a tenth of a
+/// second. Empty where only CUDA can tell: GPUs that differ or are hidden by CUDA_VISIBLE_DEVICES, no NVML.
+std::string capability_without_cuda();
+
 }  // namespace cuda_agent::device

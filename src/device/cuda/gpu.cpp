@@ -92,7 +92,8 @@ Result<void> Gpu::look() {
 }
 
 Result<void> Gpu::start() {
-  if (m_stream != nullptr) return {};
+  if (m_started) return {};
+  m_started = true;
   if (auto done = checked(cudaSetDevice(m_ordinal), starting); !done) return done;
   if (auto done = checked(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), starting); !done) return done;
   void* pinned = nullptr;
@@ -107,10 +108,8 @@ Result<void> Gpu::start() {
 }
 
 Gpu::~Gpu() {
-  if (m_stream != nullptr) (void)cudaStreamDestroy(m_stream);
-  if (m_pinned != nullptr) (void)cudaFreeHost(m_pinned);
-  (void)cudaFree(m_report);
-  (void)cudaFree(m_flush);
+  // Without a context any call of the runtime would make one. With one, all that it holds goes with it.
+  if (m_started && cudaSetDevice(m_ordinal) == cudaSuccess) (void)cudaDeviceReset();
 }
 
 std::string Gpu::uuid() const { return uuid_text(m_properties.uuid); }

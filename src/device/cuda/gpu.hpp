@@ -16,7 +16,7 @@ class Gpu {
  public:
   /// `asked`: an index among the visible devices or a UUID; empty for the first. No context is made yet.
   static Result<std::unique_ptr<Gpu>> find(const std::string& asked);
-  /// Makes the context and what is used all the time.
+  /// Makes the context and what is used all the time. The context ends with this object.
   Result<void> start();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -45,6 +45,7 @@ class Gpu {
   Result<void> look();
 
   int m_ordinal;
+  bool m_started = false;
   cudaDeviceProp m_properties{};
   cudaStream_t m_stream = nullptr;
   std::byte* m_pinned = nullptr;

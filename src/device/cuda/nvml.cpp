@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <dlfcn.h>
 #include <spdlog/fmt/fmt.h>
@@ -22,12 +24,22 @@ struct CloseLibrary {
 
 class Nvml {
  public:
-  explicit Nvml(const std::string& uuid) : m_library(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+  Nvml() : m_library(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
     if (!m_library) return;
     auto* const init = find<int()>("nvmlInit_v2");
-    auto* const by_uuid = find<int(const char*, Handle*)>("nvmlDeviceGetHandleByUUID");
     m_running = init != nullptr && init() == 0;
-    if (!m_running || by_uuid == nullptr) return;
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  ~Nvml() {
+    if (!m_running) return;
+    if (auto* const shutdown = find<int()>("nvmlShutdown")) (void)shutdown();
+  }
+
+  /// What number, bits and processes are asked of from now on.
+  bool choose(const std::string& uuid) {
+    auto* const by_uuid = m_running ? find<int(const char*, Handle*)>("nvmlDeviceGetHandleByUUID") : nullptr;
+    if (by_uuid == nullptr) return false;
     // CUDA does not say whether it counts a whole GPU or an instance of a divided one (MIG).
     for (char const* const kind : {"GPU-", "MIG-"}) {
       std::string const name = kind + uuid.substr(std::min<std::size_t>(4, uuid.size()));
@@ -38,15 +50,25 @@ class Nvml {
       m_device = nullptr;
     }
     if (m_name.starts_with("MIG-")) find_whole();
-  }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-  ~Nvml() {
-    if (!m_running) return;
-    if (auto* const shutdown = find<int()>("nvmlShutdown")) (void)shutdown();
+    return m_device != nullptr;
   }
 
-  bool found() const { return m_device != nullptr; }
+  /// Of each GPU, major and minor; empty where one's cannot be told.
+  std::vector<std::pair<int, int>> capabilities() const {
+    if (!m_running) return {};
+    auto* const count_of = find<int(unsigned*)>("nvmlDeviceGetCount_v2");
+    auto* const by_index = find<int(unsigned, Handle*)>("nvmlDeviceGetHandleByIndex_v2");
+    auto* const capability_of = find<int(Handle, int*, int*)>("nvmlDeviceGetCudaComputeCapability");
+    unsigned count = 0;
+    if (count_of == nullptr || by_index == nullptr || capability_of == nullptr || count_of(&count) != 0) return {};
+    std::vector<std::pair<int, int>> all(count);
+    for (unsigned i = 0; i < count; ++i) {
+      Handle device = nullptr;
+      if (by_index(i, &device) != 0 || capability_of(device, &all[i].first, &all[i].second) != 0) return {};
+    }
+    return all;
+  }
+
   const std::string& name() const { return m_name; }
 
   template <typename... Arguments>
@@ -103,8 +125,8 @@ class Nvml {
 
 GpuState read_gpu_state(const std::string& uuid) {
   GpuState state;
-  Nvml const nvml(uuid);
-  if (!nvml.found()) return state;
+  Nvml nvml;
+  if (!nvml.choose(uuid)) return state;
   state.name = nvml.name();
   auto const note = [&](const char* key, const auto& value) {
     if (value) state.facts[key] = fmt::format("{}", *value);
@@ -121,6 +143,12 @@ GpuState read_gpu_state(const std::string& uuid) {
   }
   if (auto const minor = nvml.number("nvmlDeviceGetMinorNumber")) state.minor = static_cast<int>(*minor);
   return state;
+}
+
+std::string common_capability() {
+  auto const all = Nvml().capabilities();
+  if (all.empty() || std::count(all.begin(), all.end(), all.front()) != std::ssize(all)) return {};
+  return fmt::format("{}.{}", all.front().first, all.front().second);
 }
 
 }  // namespace cuda_agent::device

@@ -16,4 +16,7 @@ struct GpuState {
 /// `uuid` as nvidia-smi prints it. Facts that cannot be read are left out.
 GpuState read_gpu_state(const std::string& uuid);
 
+/// The compute capability ("9.0") of all GPUs of this machine; empty where they differ or it cannot be told.
+std::string common_capability();
+
 }  // namespace cuda_agent::device

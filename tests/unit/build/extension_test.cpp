@@ -1,5 +1,7 @@
 #include "build/extension.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <thread>
 
@@ -7,6 +9,7 @@
 
 #include "exec/sandbox.hpp"
 #include "unit/build/sample.hpp"
+#include "util/elf_file.hpp"
 
 namespace cuda_agent::build {
 namespace {
@@ -238,6 +241,46 @@ TEST(Extension, AFailureOfTheJudgesOwnFileIsNotTheCandidates) {
   ASSERT_TRUE(result.error);
   EXPECT_EQ(result.error->outcome, Outcome::environment_error);
   EXPECT_EQ(result.error->fault, Fault::environment);
+}
+
+/// A g++ of the sample's own: a shell script's text.
+void use_compiler(Sample& sample, std::string_view text) {
+  sample.write("compiler/moved-g++", text);
+  auto const place = sample.root() / "compiler" / "moved-g++";
+  fs::permissions(place, fs::perms::owner_all);
+  Variable const cxx("CXX", place.string());
+  auto const found = find_toolchain(false, util::Deadline::after(std::chrono::seconds(20)));
+  ASSERT_TRUE(found) << found.error().message;
+  sample.toolchain.host = found->host;
+  sample.write("workspace/kernels/throws_cpu.cpp",
+               "#include <stdexcept>\nvoid throws() { throw std::runtime_error(\"no\"); }\n");
+}
+
+bool needs_the_cxx_library(const fs::path& extension) {
+  auto const needed = util::ElfFile::open(extension)->needed();
+  return std::find(needed.begin(), needed.end(), "libstdc++.so.6") != needed.end();
+}
+
+TEST(Extension, ACompilerThatFindsTheCxxLibraryOnlyAsAnArchiveLinksTheSharedOne) {
+  Sample sample;
+  use_compiler(sample,
+               "#!/bin/sh\ncase \"$1\" in -print-file-name=*) echo \"${1#*=}\"; exit;; esac\n"
+               "exec g++ -static-libstdc++ \"$@\"\n");
+  auto const built = sample.build(Target::cpu);
+  ASSERT_BUILT(built);
+  EXPECT_TRUE(needs_the_cxx_library(built.extension));
+  EXPECT_FALSE(util::ElfFile::open(built.extension)->exports("__cxa_throw"));
+}
+
+TEST(Extension, ACompilerThatPutsTheCxxLibraryIntoTheExtensionIsToBlameForIt) {
+  Sample sample;
+  use_compiler(sample, "#!/bin/sh\nexec g++ -static-libstdc++ \"$@\"\n");
+  auto const built = sample.build(Target::cpu);
+  ASSERT_TRUE(built.error);
+  EXPECT_EQ(built.error->outcome, Outcome::environment_error);
+  EXPECT_NE(built.error->message.find("links the C++ library into the extension"), std::string::npos)
+      << built.error->message;
+  EXPECT_NE(built.error->message.find((sample.root() / "compiler" / "moved-g++").string()), std::string::npos);
 }
 
 TEST(Extension, FilesWithSpacesInTheirNames) {
