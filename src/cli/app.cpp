@@ -130,6 +130,7 @@ void setup_commands(CLI::App& app, Action& action) {
   setup_run(app, action);
   setup_grade(app, action);
   setup_check_verdict(app, action);
+  setup_session(app, action);
   setup_doctor(app, action);
   setup_selftest(app, action);
   setup_policy(app, action);

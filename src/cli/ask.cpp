@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
@@ -50,8 +51,10 @@ class Stopwatch {
 /// One ask. Holds the workspace's lock and the scratch folder until the verdict has been printed and recorded.
 class Ask {
  public:
-  explicit Ask(const AskOptions& options)
-      : m_options(options), m_deadline(util::Deadline::after(std::chrono::duration<double>(options.judge.timeout))) {}
+  explicit Ask(const AskOptions& options, Resident* resident = nullptr)
+      : m_options(options),
+        m_resident(resident),
+        m_deadline(util::Deadline::after(std::chrono::duration<double>(options.judge.timeout))) {}
   Ask(const Ask&) = delete;
   Ask& operator=(const Ask&) = delete;
   ~Ask() {
@@ -67,6 +70,7 @@ class Ask {
     if (verdict.workspace.empty()) verdict.workspace = m_options.workspace;
     verdict.timings["wait"] = m_waited;
     verdict.timings["total"] = watch.seconds();
+    if (m_resident != nullptr) note_client(verdict);
     return verdict;
   }
 
@@ -114,7 +118,8 @@ class Ask {
 
   Verdict one_ask(const judge::Installation& installation, const build::Cache& cache, const fs::path& scratch,
                   util::Progress& progress) {
-    auto verdict = judge::judge(*m_workspace, *m_snapshot, m_judge, installation, cache, scratch, progress, m_deadline);
+    auto verdict = judge::judge(*m_workspace, *m_snapshot, m_judge, installation, cache, scratch, progress, m_deadline,
+                                m_resident != nullptr ? &m_resident->supply : nullptr);
     if (m_snapshot->own_task_differs) {
       verdict.protections.push_back({"pinned task", true,
                                      fmt::format("model.py is that of {}; the workspace's own is "
@@ -122,6 +127,23 @@ class Ask {
                                                  m_options.task)});
     }
     return verdict;
+  }
+
+  /// The ask began with the client; what it compiled was in the cache by the time it got here.
+  void note_client(Verdict& verdict) const {
+    auto const now = std::chrono::duration<double>(util::Clock::now().time_since_epoch()).count();
+    verdict.timings["total"] = now - m_resident->began;
+    verdict.timings["wait"] += m_resident->waited;
+    auto const& compiled = m_resident->compiled;
+    if (!compiled.is_object() || !verdict.build) return;
+    verdict.timings["build"] = compiled.value("build", 0.0);
+    verdict.build->seconds = compiled.value("build", 0.0);
+    auto const objects = compiled.value("objects", nlohmann::json::object());
+    for (BuiltObject& one : verdict.build->objects) {
+      if (!objects.contains(one.source)) continue;
+      one.cached = false;
+      one.seconds = objects.value(one.source, 0.0);
+    }
   }
 
   /// Three asks, fewer when one fails.
@@ -235,6 +257,7 @@ class Ask {
   }
 
   const AskOptions& m_options;
+  Resident* m_resident;
   judge::Options m_judge = m_options.judge;
   util::Deadline m_deadline;
   std::optional<util::SigningKey> m_key;  ///< of a grade
@@ -278,15 +301,14 @@ Verdict answer_quietly(const AskOptions& options, Console& console) {
   return Ask(options).answer(*progress);
 }
 
-int run_ask(const AskOptions& options, Console& console) {
-  Ask ask(options);
-  auto progress = make_progress(console, verbosity(options.output));
-  auto verdict = ask.answer(*progress);
+namespace {
+
+/// Prints and records. Returns the exit code.
+int finish(const Ask& ask, Verdict verdict, const AskOptions& options, Console& console) {
   if (auto const next = next_step(verdict, options);
       verdict.outcome == Outcome::pass && verdict.hints.empty() && !next.empty()) {
     verdict.hints.push_back(next);
   }
-  progress.reset();  // clears its line before the report
   auto const json = ask.in_json(verdict);
   auto const kept = ask.keep_grade(verdict, json);
   if (!kept) {
@@ -302,6 +324,53 @@ int run_ask(const AskOptions& options, Console& console) {
   auto const printed = print_result(console, rendered(verdict, json, ask, options, console));
   auto const code = exit_code(verdict.outcome);
   return code != 0 ? code : printed;
+}
+
+}  // namespace
+
+int answer_ask(const AskOptions& options, Console& console) {
+  Ask ask(options, console.resident);
+  auto progress = make_progress(console, verbosity(options.output));
+  auto verdict = ask.answer(*progress);
+  progress.reset();  // clears its line before the report
+  return finish(ask, std::move(verdict), options, console);
+}
+
+Front answer_front(const AskOptions& options, Console& console, util::Progress& progress) {
+  AskOptions front = options;
+  front.judge.front_only = true;
+  Ask ask(front);
+  auto verdict = ask.answer(progress);
+  if (verdict.outcome != Outcome::pass) return {finish(ask, std::move(verdict), options, console), {}};
+  nlohmann::json objects = nlohmann::json::object();
+  if (verdict.build) {
+    for (BuiltObject const& one : verdict.build->objects) {
+      if (!one.cached) objects[one.source] = one.seconds;
+    }
+  }
+  return {std::nullopt, {{"build", verdict.timings["build"]}, {"objects", std::move(objects)}}};
+}
+
+int expect_ask(const AskOptions& options, const Resident& resident) {
+  auto const installation = find_installation();
+  auto const workspace = workspace::open_workspace(options.workspace);
+  if (!installation || !workspace) return exit_code(Outcome::environment_error);
+  auto const cache = build::open_cache(workspace->state / "cache");
+  if (!cache) return exit_code(cache.error().outcome);
+  auto const task =
+      util::sha256_of_file((options.task.empty() ? workspace->root : fs::path(options.task)) / "model.py");
+  util::SilentProgress silent;
+  auto const announced = judge::announce(task.value_or(""), options.judge, installation->judge, *cache, silent,
+                                         util::Deadline::after(std::chrono::seconds(60)), resident.supply);
+  return exit_code(announced ? Outcome::pass : announced.error().outcome);
+}
+
+int run_ask(const AskOptions& options, Console& console) {
+  if (console.resident != nullptr) {
+    return console.resident->expecting ? expect_ask(options, *console.resident) : answer_ask(options, console);
+  }
+  if (auto const code = ask_session(options, console)) return *code;
+  return answer_ask(options, console);
 }
 
 }  // namespace cuda_agent::cli

@@ -1,6 +1,7 @@
 // The commands: for each an options struct, `setup_x` (its flags) and `run_x` (what it does; the exit code).
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -30,6 +31,7 @@ struct AskOptions {
   std::string task;         ///< folder whose model.py counts; empty: the workspace's
   std::string task_sha256;  ///< what model.py must be; empty: anything
   bool grade = false;       ///< three asks, one signed answer
+  bool session = true;      ///< a resident session may answer
   judge::Options judge;
 };
 
@@ -115,6 +117,16 @@ struct CheckVerdictOptions {
   std::string task;       ///< folder of the replay's model.py; empty: the workspace's
   judge::Options judge;
 };
+struct SessionOptions {
+  OutputOptions output;
+  std::string action;  ///< start, status, stop, log; serve: be it
+  int standbys = 1;
+  double idle = 600;  ///< seconds
+  std::uint64_t idle_gpu_memory = 8'000'000'000;
+};
+void setup_session(CLI::App& app, Action& action);
+int run_session(const SessionOptions& options, Console& console);
+
 void setup_check_verdict(CLI::App& app, Action& action);
 int run_check_verdict(const CheckVerdictOptions& options, Console& console);
 

@@ -41,7 +41,22 @@ bool print(Console& console, std::string_view text) {
   return console.out.good();
 }
 
+namespace {
+
+class ResidentProgress final : public util::Progress {
+ public:
+  explicit ResidentProgress(util::Progress& client) : m_client(client) {}
+  void step(std::string_view text) override { m_client.step(text); }
+  void note(std::string_view text) override { m_client.note(text); }
+
+ private:
+  util::Progress& m_client;
+};
+
+}  // namespace
+
 std::unique_ptr<util::Progress> make_progress(Console& console, Verbosity verbosity) {
+  if (console.resident != nullptr) return std::make_unique<ResidentProgress>(console.resident->progress);
   if (verbosity == Verbosity::quiet) return std::make_unique<util::SilentProgress>();
   if (console.updating) return std::make_unique<UpdatingProgress>(console.err);
   return std::make_unique<PlainProgress>(console.err);

@@ -3,17 +3,37 @@
 
 #include <iosfwd>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "util/progress.hpp"
 
+namespace cuda_agent::judge {
+class Supply;
+}
+
 namespace cuda_agent::cli {
+
+/// Set where a command line is answered by a session.
+struct Resident {
+  judge::Supply& supply;
+  util::Progress& progress;  ///< the client's
+  double began = 0;          ///< when the client did, seconds of the steady clock
+  double waited = 0;         ///< seconds, for its turn
+  nlohmann::json compiled;   ///< by the client just now: {"build": seconds, "objects": {source: seconds}}
+  bool expecting = false;    ///< the ask only is on its way: workers are started for it, and nothing else
+};
 
 struct Console {
   std::ostream& out;
   std::ostream& err;
-  bool colour = false;    ///< standard output takes colours
-  bool updating = false;  ///< standard error is a terminal that can rewrite its line
+  bool colour = false;                   ///< standard output takes colours
+  bool updating = false;                 ///< standard error is a terminal that can rewrite its line
+  std::vector<std::string> arguments{};  ///< the command line
+  Resident* resident = nullptr;
 };
 
 /// The real streams. Colours and updating lines only on a terminal, not with TERM=dumb; no colours with NO_COLOR.

@@ -202,6 +202,24 @@ void add_task_flags(CLI::App& command, AskOptions& options) {
                    "With strict, refuse to run a candidate where a protection is not in force");
 }
 
+void add_size_flag(CLI::App& command, const std::string& name, std::uint64_t& bytes, const std::string& description) {
+  auto const is_size = validator([](std::string& text) {
+    return size_in_bytes(text)
+               ? std::string()
+               : fmt::format("'{}' is no size such as 8GB, 1.5GB or 512MiB", util::escape_untrusted(text, 128));
+  });
+  command
+      .add_option_function<std::string>(
+          name, [&bytes](const std::string& text) { bytes = size_in_bytes(text).value_or(0); }, description)
+      ->check(is_size)
+      ->option_text("SIZE");
+}
+
+void add_session_flag(CLI::App& command, AskOptions& options) {
+  command.add_flag("!--no-session", options.session,
+                   "Judge in this process: no resident session is started or asked; so it is where CI=true");
+}
+
 void add_policy_flag(CLI::App& command, judge::Options& options) {
   add_choice<bool>(command, "--policy", options.policy, {{"default", true}, {"none", false}},
                    "The rules that a candidate must keep; with none, for experiments, there is no reward");
@@ -223,15 +241,27 @@ void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) 
                   fmt::format("Random inputs to check the candidate on [default: {}]", options.trials))
       ->transform(whole_number_between(1, 1000))
       ->option_text("N");
-  auto const is_seed = validator([](std::string& text) {
-    return whole_number<std::uint64_t>(text) ? std::string()
-                                             : fmt::format("'{}' is no whole number from 0 to 18446744073709551615",
-                                                           util::escape_untrusted(text, 128));
+  // "S", or "S/C" where the models were constructed under another seed than inputs are drawn: as verdicts print it.
+  auto const seeds_in = [](const std::string& text) {
+    auto const slash = text.find('/');
+    auto const inputs = whole_number<std::uint64_t>(text.substr(0, slash));
+    auto const other = slash == std::string::npos ? inputs : whole_number<std::uint64_t>(text.substr(slash + 1));
+    return inputs && other ? std::optional(std::pair(*inputs, *other)) : std::nullopt;
+  };
+  auto const is_seed = validator([seeds_in](std::string& text) {
+    return seeds_in(text) ? std::string()
+                          : fmt::format("'{}' is no whole number from 0 to 18446744073709551615",
+                                        util::escape_untrusted(text, 128));
   });
   if (seed == SeedFlag::yes)
     command
         .add_option_function<std::string>(
-            "--seed", [&options](const std::string& text) { options.seed = whole_number<std::uint64_t>(text); },
+            "--seed",
+            [&options, seeds_in](const std::string& text) {
+              auto const [of_inputs, of_constructors] = seeds_in(text).value();
+              options.seed = of_inputs;
+              if (of_constructors != of_inputs) options.constructor_seed = of_constructors;
+            },
             "Replay the inputs of this seed; gives no reward [default: fresh seeds]")
         ->check(is_seed)
         ->option_text("N");
@@ -252,18 +282,10 @@ void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) 
   command.add_flag_callback(
       "--only-drawn-inputs", [&options] { options.other_inputs = false; },
       "Do not try inputs of other signs and sizes than get_inputs draws: for tasks to which these mean nothing");
-  auto const is_size = validator([](std::string& text) {
-    return size_in_bytes(text)
-               ? std::string()
-               : fmt::format("'{}' is no size such as 8GB, 1.5GB or 512MiB", util::escape_untrusted(text, 128));
-  });
-  command
-      .add_option_function<std::string>(
-          "--gpu-memory", [&options](const std::string& text) { options.gpu_memory = size_in_bytes(text).value_or(0); },
-          "End a candidate that holds more of the GPU's memory between its calls, such as 8GB or 512MiB [default: "
-          "no limit but what the judge needs]")
-      ->check(is_size)
-      ->option_text("SIZE");
+  add_size_flag(
+      command, "--gpu-memory", options.gpu_memory,
+      "End a candidate that holds more of the GPU's memory between its calls, such as 8GB or 512MiB [default: "
+      "no limit but what the judge needs]");
   command.add_flag("--keep-going", options.keep_going, "Check all inputs, also after one failed");
   command
       .add_option("--threads", options.threads,

@@ -29,6 +29,8 @@ CLI::Validator one_of(std::vector<std::string> words);
 /// A subcommand whose repeated flags count as given last.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description);
 
+/// A flag for a size in bytes (size_in_bytes).
+void add_size_flag(CLI::App& command, const std::string& name, std::uint64_t& bytes, const std::string& description);
 void add_output_flags(CLI::App& command, OutputOptions& options);
 void add_workspace(CLI::App& command, std::string& folder);
 void add_python_flag(CLI::App& command, std::string& python);
@@ -41,6 +43,8 @@ void add_device_flags(CLI::App& command, judge::Options& options);
 void add_build_flags(CLI::App& command, judge::Options& options);
 /// --task, --task-sha256, --require-sandbox.
 void add_task_flags(CLI::App& command, AskOptions& options);
+/// --no-session.
+void add_session_flag(CLI::App& command, AskOptions& options);
 /// --policy.
 void add_policy_flag(CLI::App& command, judge::Options& options);
 /// --without.

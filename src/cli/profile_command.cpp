@@ -13,6 +13,7 @@ void setup_profile(CLI::App& app, Action& action) {
   add_workspace(*command, options->workspace);
   add_policy_flag(*command, options->judge);
   add_layer_flag(*command, options->judge);
+  add_session_flag(*command, *options);
   add_task_flags(*command, *options);
   add_speed_flags(*command, options->judge);
   add_device_flags(*command, options->judge);

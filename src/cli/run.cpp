@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
     util::install_interrupt_handlers();
     std::vector<std::string> const arguments(argv + std::min(argc, 1), argv + argc);
     auto console = real_console();
+    console.arguments = arguments;
     return run_checked(arguments, console);
   } catch (...) {  // not even the failure could be reported
     return exit_code(Outcome::internal_error);

@@ -11,6 +11,7 @@ void setup_run(CLI::App& app, Action& action) {
   options->judge.stage = judge::Stage::run;
   auto* const command = add_command(app, "run", "Build, check, time, and say what the candidate is worth");
   add_workspace(*command, options->workspace);
+  add_session_flag(*command, *options);
   add_task_flags(*command, *options);
   add_policy_flag(*command, options->judge);
   add_layer_flag(*command, options->judge);

@@ -1,6 +1,7 @@
 #include "judge/exchange.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
@@ -124,6 +125,14 @@ Result<void> Exchange::use_stream(int number, bool settle) {
   if (!done) return fail(done.error());
   m_reference.calls.clear();
   return {};
+}
+
+bool Exchange::release_reference() {
+  auto const limit = util::Deadline::after(std::chrono::seconds(5)).earlier(m_limit);
+  for (int const arena : {inputs_arena, outputs_arena, drawing_arena, handed_arena}) {
+    if (!m_reference.loan.take_back(arena, limit)) return false;
+  }
+  return true;
 }
 
 double Exchange::enqueued(Arm arm) const {

@@ -93,6 +93,9 @@ class Exchange {
   /// Lends the candidate's worker what its timed calls are started and ended with.
   Result<void> prepare_candidate();
 
+  /// Takes back all that is lent to the reference's worker. False: it does not answer, and is of no more use.
+  bool release_reference();
+
   /// From now on every draw is the same.
   void repeat_inputs(std::uint64_t seed) { m_only_seed = seed; }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
+#include "build/object_store.hpp"
 #include "build/worker_module.hpp"
 #include "exec/sandbox.hpp"
 #include "judge/candidate_seal.hpp"
@@ -24,6 +25,7 @@
 #include "judge/profile.hpp"
 #include "judge/reward.hpp"
 #include "judge/subject.hpp"
+#include "judge/supply.hpp"
 #include "judge/verify.hpp"
 #include "judge/worker.hpp"
 #include "judge/worker_command.hpp"
@@ -37,6 +39,34 @@
 namespace cuda_agent::judge {
 namespace fs = std::filesystem;
 namespace {
+
+struct WorkerSetups {
+  WorkerSetup reference;
+  WorkerSetup candidate;
+};
+
+WorkerSetups worker_setups(const Machine& machine, const Options& options, const fs::path& module,
+                           const fs::path& torch_cache) {
+  bool const timed = options.stage == Stage::run || options.stage == Stage::profile;
+  WorkerSetup setup;
+  setup.interpreter = &machine.interpreter;
+  setup.module_folder = module;
+  setup.device = machine.backend->name();
+  setup.needs = machine.backend->worker_needs();
+  setup.threads = options.threads;
+  setup.tf32 = options.precision == PrecisionRule::tf32;
+  WorkerSetups made{setup, setup};
+  made.candidate.role = Role::candidate;
+  made.reference.cache = torch_cache;
+  made.reference.compiler = timed && options.baseline != Baseline::eager;
+  return made;
+}
+
+Result<fs::path> make_torch_cache(const build::Cache& cache) {
+  fs::path kept = cache.root / "torch-compile";
+  if (auto made = util::make_folders(kept / inductor_headers); !made) return fail(made.error());
+  return kept;
+}
 
 std::string_view to_string(Stage stage) {
   switch (stage) {
@@ -69,8 +99,10 @@ class Judgement {
  public:
   Judgement(const workspace::Workspace& workspace, const workspace::Snapshot& snapshot, const Options& options,
             const Installation& installation, const build::Cache& cache, const fs::path& scratch,
-            util::Progress& progress, util::Deadline deadline)
-      : m_snapshot(snapshot),
+            util::Progress& progress, util::Deadline deadline, Supply* supply)
+      : m_fresh(scratch),
+        m_supply(supply != nullptr ? *supply : m_fresh),
+        m_snapshot(snapshot),
         m_options(options),
         m_installation(installation),
         m_cache(cache),
@@ -105,11 +137,11 @@ class Judgement {
  private:
   Result<void> steps() {
     if (auto done = prepare(); !done) return done;
-    bool const compile_only = m_options.stage == Stage::compile;
-    if (!compile_only) {
+    bool const build_only = m_options.stage == Stage::compile || m_options.front_only;
+    if (!build_only) {
       if (auto done = start_workers(); !done) return done;
     }
-    if (auto done = obtain_extension(); !done || compile_only) return done;
+    if (auto done = obtain_extension(); !done || build_only) return done;
     if (auto done = await_workers(); !done) return done;
     if (auto done = take_device(); !done) return done;
     if (auto done = open_device(); !done) return done;
@@ -155,6 +187,7 @@ class Judgement {
             {"free what is no longer used; memory that is kept between calls stays small"}};
   }
 
+  Worker& reference() { return *m_reference->worker; }
   bool timed() const { return m_options.stage == Stage::run || m_options.stage == Stage::profile; }
   double& seconds(const char* stage) { return m_verdict.timings[stage]; }
 
@@ -163,7 +196,7 @@ class Judgement {
   Result<void> prepare() {
     Stopwatch const watch(seconds("prepare"));
     m_progress.step("looking for Python, torch and compilers");
-    auto machine = find_machine(m_options, m_deadline);
+    auto machine = find_machine(m_options, m_supply, m_deadline);
     if (!machine) return fail(machine.error());
     m_machine = std::move(*machine);
     m_verdict.environment.merge(facts_of(m_machine, m_options.stage));
@@ -199,37 +232,44 @@ class Judgement {
                                        m_machine.toolchain, m_machine.interpreter, m_cache, m_progress, m_deadline);
     if (!module) return fail(module.error());
     m_progress.step("starting the workers");
-    fs::path const task = m_scratch / "task";
-    m_candidate_folder = m_scratch / "candidate";
-    fs::path const kept = m_cache.root / "torch-compile";
-    for (fs::path const& folder : {task, m_candidate_folder, kept / inductor_headers}) {
-      if (auto made = util::make_folders(folder); !made) return made;
-    }
-    if (auto placed = place("model.py", task); !placed) return placed;
-
-    WorkerSetup setup;
-    setup.interpreter = &m_machine.interpreter;
-    setup.module_folder = *module;
-    setup.device = m_machine.backend->name();
-    setup.needs = m_machine.backend->worker_needs();
-    setup.threads = m_options.threads;
-    setup.tf32 = m_options.precision == PrecisionRule::tf32;
-    setup.ask = m_deadline;
-    setup.folder = task;
-    setup.cache = kept;
-    setup.compiler = timed() && m_options.baseline != Baseline::eager;
-    auto reference = Worker::start(setup);
-    if (!reference) return fail(reference.error());
-    m_reference = std::move(*reference);
-    setup.role = Role::candidate;
-    setup.folder = m_candidate_folder;
-    setup.cache.clear();
-    setup.compiler = false;
-    auto candidate = Worker::start(setup);
+    auto const kept = make_torch_cache(m_cache);
+    if (!kept) return fail(kept.error());
+    auto setups = worker_setups(m_machine, m_options, *module, *kept);
+    setups.reference.ask = setups.candidate.ask = m_deadline;
+    if (auto obtained = obtain_reference(setups.reference); !obtained) return obtained;
+    auto candidate = m_supply.worker(setups.candidate);
     if (!candidate) return fail(candidate.error());
     m_candidate = std::move(*candidate);
-    m_setup_of_candidate = std::move(setup);
+    m_candidate->serve(m_deadline);
+    m_setup_of_candidate = std::move(setups.candidate);
+    m_setup_of_candidate.folder = m_candidate->folder();
     return {};
+  }
+
+  /// One that has the task already, or a worker that will get it. Seeds are replayed from the constructors on.
+  Result<void> obtain_reference(const WorkerSetup& setup) {
+    auto key = reference_key(setup);
+    if (!m_options.seed) m_reference = m_supply.reference(key);
+    m_warm = m_reference != nullptr;
+    if (!m_warm) {
+      auto worker = m_supply.worker(setup);
+      if (!worker) return fail(worker.error());
+      m_reference = std::make_unique<LoadedReference>();
+      m_reference->key = std::move(key);
+      m_reference->task = m_snapshot.task_sha256;
+      m_reference->worker = std::move(*worker);
+      m_reference->seed = m_options.constructor_seed.value_or(m_seed);
+      if (auto placed = place("model.py", m_reference->worker->folder()); !placed) return placed;
+    }
+    m_reference->worker->serve(m_deadline);
+    if (m_reference->seed != m_seed) m_verdict.seed = fmt::format("{}/{}", m_seed, m_reference->seed);
+    return {};
+  }
+
+  /// Whatever a reference worker depends on.
+  std::string reference_key(const WorkerSetup& setup) const {
+    return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", m_snapshot.task_sha256, m_verdict.contract, m_options.compile_mode,
+                       setup.compiler, m_machine.backend->lock_name(), key_of(setup));
   }
 
   /// Copies a file of the snapshot to a folder that a worker sees, by rename, so that it is there whole.
@@ -311,30 +351,40 @@ class Judgement {
 
   Result<void> load_task() {
     Stopwatch const watch(seconds("task"));
+    m_exchange.emplace(*m_machine.backend, reference(), m_deadline);
+    if (!m_warm) {
+      if (auto loaded = load_anew(); !loaded) return loaded;
+    }
+    m_reference_loaded = true;
+    m_verdict.task_findings = m_reference->facts.findings;
+    return look_at_memory();
+  }
+
+  Result<void> load_anew() {
     m_progress.step("loading the task");
     nlohmann::json const message = {{"op", "load"},
-                                    {"path", (m_reference->folder_inside() / "model.py").string()},
-                                    {"seed", util::derived_seed("constructor", m_seed)},
+                                    {"path", (reference().folder_inside() / "model.py").string()},
+                                    {"seed", util::derived_seed("constructor", m_reference->seed)},
                                     {"eval", m_options.contract == Contract::cuda_agent}};
-    auto loaded = m_reference->request(message, {}, m_deadline, "loading model.py");
+    auto loaded = reference().request(message, {}, m_deadline, "loading model.py");
     if (!loaded) return fail(loaded.error());
-    m_task = std::move(*loaded);
-    m_exchange.emplace(*m_machine.backend, *m_reference, m_deadline);
+    m_reference->description = std::move(*loaded);
     auto lint = lint_task(*m_exchange, m_seed, m_deadline);
     if (!lint) return fail(lint.error());
-    m_facts = std::move(*lint);
-    m_verdict.task_findings = m_facts.findings;
-    return look_at_memory();
+    m_reference->facts = std::move(*lint);
+    m_reference->input_bytes = m_exchange->input_bytes();
+    m_reference->result_bytes = m_exchange->result_bytes();
+    return {};
   }
 
   /// Whether the candidate will fit beside what is there already.
   Result<void> look_at_memory() {
     auto const free = m_machine.backend->free_memory();
     if (!free) return {};
-    auto const reply = m_reference->request({{"op", "memory"}}, {}, m_deadline, "asking for its memory");
+    auto const reply = reference().request({{"op", "memory"}}, {}, m_deadline, "asking for its memory");
     if (!reply) return fail(reply.error());
-    MemoryFacts const facts{.inputs = m_exchange->input_bytes(),
-                            .results = m_exchange->result_bytes(),
+    MemoryFacts const facts{.inputs = m_reference->input_bytes,
+                            .results = m_reference->result_bytes,
                             .model = reply->value("most", std::uint64_t{0}),
                             .free = *free,
                             .baselines = m_options.baseline == Baseline::eager ? 1 : 2,
@@ -364,7 +414,7 @@ class Judgement {
 
   Result<void> await_workers() {
     Stopwatch const watch(seconds("workers"));
-    auto const facts = m_reference->ready(m_deadline);
+    auto const facts = reference().ready(m_deadline);
     if (!facts) return fail(facts.error());
     note_worker_facts(*facts);
     if (m_machine.target == build::Target::cpu) return {};
@@ -377,13 +427,21 @@ class Judgement {
     return {};
   }
 
-  /// At the same time: where each holds a GPU the driver needs tenths of a second to take it apart.
+  /// What was lent is taken back from a reference worker that another ask may have. All others end, at the same time:
+  /// where each holds a GPU the driver needs tenths of a second to take it apart.
   void end_workers() {
     m_trace.reset();
+    bool const whole = m_reference_loaded && (m_verdict.fault == Fault::none || m_verdict.fault == Fault::candidate);
+    bool const kept = whole && !m_options.seed && m_exchange && m_exchange->release_reference();
     m_exchange.reset();
-    auto const reference = std::async(std::launch::async, [this] { m_reference.reset(); });
+    if (kept) {
+      m_candidate.reset();
+      m_supply.keep(std::move(m_reference));
+      return;
+    }
+    auto const other = std::async(std::launch::async, [this] { m_reference.reset(); });
     m_candidate.reset();
-    reference.wait();
+    other.wait();
   }
 
   Result<void> await_candidate() {
@@ -408,20 +466,25 @@ class Judgement {
     Stopwatch const watch(seconds("device"));
     constexpr const char* starting = "starting CUDA";
     nlohmann::json const message = {{"op", "device"}};
-    for (Worker* const worker : {m_reference.get(), m_candidate.get()}) {
+    std::vector<Worker*> workers;
+    for (Worker* const worker : {&reference(), m_candidate.get()}) {
+      if (!worker->device_started()) workers.push_back(worker);
+    }
+    for (Worker* const worker : workers) {
       worker->resume();
       if (auto sent = worker->send(message.dump(), m_deadline); !sent) {
         return fail(unable_to_start(worker->explained(sent.error(), starting)));
       }
     }
     if (auto opened = m_machine.backend->open(); !opened) return opened;
-    for (Worker* const worker : {m_reference.get(), m_candidate.get()}) {
+    for (Worker* const worker : workers) {
       auto const reply = worker->receive(m_deadline);
       worker->stop();
       if (!reply) return fail(unable_to_start(worker->explained(reply.error(), starting)));
       if (auto const checked = worker->checked_reply(*reply, starting); !checked) {
         return fail(unable_to_start(checked.error()));
       }
+      worker->note_device_started();
     }
     return {};
   }
@@ -481,8 +544,10 @@ class Judgement {
   Result<void> measure_empty() {
     Stopwatch const watch(seconds("overheads"));
     m_progress.step("measuring the overhead of a call");
+    m_supply.settle(m_deadline);
     if (auto admitted = admit_candidate(); !admitted) return admitted;
-    auto overheads = measure_overheads(*m_exchange, m_facts.output, m_facts.eager_microseconds, m_seed + 1, m_deadline);
+    auto const& facts = m_reference->facts;
+    auto overheads = measure_overheads(*m_exchange, facts.output, facts.eager_microseconds, m_seed + 1, m_deadline);
     if (!overheads) return fail(overheads.error());
     m_overheads = std::move(*overheads);
     return {};
@@ -497,15 +562,13 @@ class Judgement {
     if (m_options.without == Layer::fresh_inputs) m_exchange->repeat_inputs(m_seed);
     if (m_options.without == Layer::stopping) m_candidate->let_run();
     if (auto sealed = seal_candidate(); !sealed) return sealed;
-    if (auto placed = place("model_new.py", m_candidate_folder); !placed) return placed;
+    if (auto placed = place("model_new.py", m_candidate->folder()); !placed) return placed;
     m_candidate_loaded = true;
-    std::error_code problem;
-    fs::rename(m_built.extension, m_candidate_folder / "cuda_extension.so", problem);
-    if (problem) {
-      return fail(Outcome::environment_error,
-                  fmt::format("cannot move the extension to {}: {}", m_candidate_folder.string(), problem.message()));
+    if (auto placed = build::copy_into_place(m_built.extension, m_candidate->folder() / "cuda_extension.so"); !placed) {
+      return placed;
     }
-    auto subject = subject_of(m_task, m_candidate->folder_inside().string(), m_seed, m_options.contract);
+    auto subject = subject_of(m_reference->description, m_candidate->folder_inside().string(), m_reference->seed,
+                              m_options.contract);
     if (!subject) return fail(subject.error());
     m_subject = std::move(*subject);
     auto const taken = construct(*m_exchange, *m_candidate, m_subject, call_limits());
@@ -596,12 +659,12 @@ class Judgement {
     if (m_options.baseline != Baseline::compiled) options.baselines.push_back(Arm::eager);
     if (m_options.baseline != Baseline::eager) {
       options.baselines.push_back(Arm::compiled);
-      auto made = m_reference->request({{"op", "compile"}, {"mode", m_options.compile_mode}}, {}, m_deadline,
-                                       "preparing torch.compile");
+      auto made = reference().request({{"op", "compile"}, {"mode", m_options.compile_mode}}, {}, m_deadline,
+                                      "preparing torch.compile");
       if (!made) return fail(made.error());
     }
     if (auto begun = begin_trace(); !begun) return begun;
-    auto result = profile(*m_exchange, *m_reference, *m_candidate, m_overheads, options, m_seed + 2,
+    auto result = profile(*m_exchange, reference(), *m_candidate, m_overheads, options, m_seed + 2,
                           *m_verdict.correctness, m_progress);
     if (!result) return fail(result.error());
     m_verdict.speed = std::move(result->speed);
@@ -632,7 +695,7 @@ class Judgement {
                          .rule = m_options.precision,
                          .tolerance = tolerance(),
                          .limits = call_limits()};
-    auto const found = probe(*m_exchange, *m_reference, options, m_seed + 3, *m_verdict.correctness);
+    auto const found = probe(*m_exchange, reference(), options, m_seed + 3, *m_verdict.correctness);
     if (!found) return fail(found.error());
     bool const tried = found->other_inputs.empty();
     m_verdict.protections.push_back(
@@ -718,6 +781,8 @@ class Judgement {
     if (weak && m_verdict.reward.value) m_verdict.reward.reason += "; under a weaker sandbox (protections)";
   }
 
+  FreshSupply m_fresh;
+  Supply& m_supply;
   const workspace::Snapshot& m_snapshot;
   const Options& m_options;
   const Installation& m_installation;
@@ -732,8 +797,9 @@ class Judgement {
   util::FileLock m_device_lock;
   Machine m_machine;
   build::ExtensionResult m_built;
-  fs::path m_candidate_folder;
-  std::unique_ptr<Worker> m_reference;
+  std::unique_ptr<LoadedReference> m_reference;
+  bool m_warm = false;              ///< it had its task before this ask
+  bool m_reference_loaded = false;  ///< it has it now
   std::unique_ptr<Worker> m_candidate;
   std::optional<Exchange> m_exchange;
   /// A context, its libraries' workspaces and a cache of freed blocks.
@@ -749,8 +815,6 @@ class Judgement {
   bool m_candidate_loaded = false;
   bool m_admitted = false;
   int m_threads = 0;  ///< of the candidate's worker before it heard of its candidate
-  nlohmann::json m_task;
-  TaskFacts m_facts;
   Overheads m_overheads;
 };
 
@@ -758,8 +822,22 @@ class Judgement {
 
 Verdict judge(const workspace::Workspace& workspace, const workspace::Snapshot& snapshot, const Options& options,
               const Installation& installation, const build::Cache& cache, const fs::path& scratch,
-              util::Progress& progress, util::Deadline deadline) {
-  return Judgement(workspace, snapshot, options, installation, cache, scratch, progress, deadline).judge();
+              util::Progress& progress, util::Deadline deadline, Supply* supply) {
+  return Judgement(workspace, snapshot, options, installation, cache, scratch, progress, deadline, supply).judge();
+}
+
+Result<void> announce(const std::string& task_sha256, const Options& options, const Installation& installation,
+                      const build::Cache& cache, util::Progress& progress, util::Deadline deadline, Supply& supply) {
+  auto const machine = find_machine(options, supply, deadline);
+  if (!machine) return fail(machine.error());
+  auto const module = build::worker_module(installation.worker_sources, installation.worker_modules, machine->toolchain,
+                                           machine->interpreter, cache, progress, deadline);
+  if (!module) return fail(module.error());
+  auto const kept = make_torch_cache(cache);
+  if (!kept) return fail(kept.error());
+  auto const setups = worker_setups(*machine, options, *module, *kept);
+  supply.expect(setups.reference, setups.candidate, task_sha256);
+  return {};
 }
 
 }  // namespace cuda_agent::judge

@@ -17,6 +17,8 @@
 
 namespace cuda_agent::judge {
 
+class Supply;
+
 enum class Device { automatic, cpu, cuda };
 enum class Contract { cuda_agent, kernelbench };
 enum class Baseline { eager, compiled, both };
@@ -41,7 +43,8 @@ struct Options {
   double compile_timeout = 120;  ///< seconds one compiler may take
   double call_timeout = 60;      ///< seconds one forward of the candidate may take, and its import
   int trials = 5;
-  std::optional<std::uint64_t> seed;  ///< replays; no reward
+  std::optional<std::uint64_t> seed;              ///< replays; no reward
+  std::optional<std::uint64_t> constructor_seed;  ///< of Model and ModelNew, where it is not `seed`
   std::optional<double> rtol;
   std::optional<double> atol;
   PrecisionRule precision = PrecisionRule::same;
@@ -58,6 +61,7 @@ struct Options {
   Layer without = Layer::none;  ///< what is left out; no reward
   bool strict_sandbox = false;  ///< refuse to run candidates with less than every protection
   int threads = 0;              ///< CPU threads of every worker; 0 = all cores but one, four at the most
+  bool front_only = false;      ///< stops once everything is built and its rules are asked: no worker is started
 };
 
 /// Where the installation keeps what the judge needs at run time.
@@ -71,9 +75,14 @@ struct Installation {
 
 /// One ask, from the snapshot to the verdict; never throws for what a candidate, task or machine can do. `scratch` is
 /// a private folder for this ask. The verdict's command, time, workspace, build (unless stage is run/verify/profile and
-/// the build failed), correctness, speed, protections, environment and timings are filled.
+/// the build failed), correctness, speed, protections, environment and timings are filled. `supply`: whose workers
+/// are used; null for new ones.
 Verdict judge(const workspace::Workspace& workspace, const workspace::Snapshot& snapshot, const Options& options,
               const Installation& installation, const build::Cache& cache, const std::filesystem::path& scratch,
-              util::Progress& progress, util::Deadline deadline);
+              util::Progress& progress, util::Deadline deadline, Supply* supply = nullptr);
+
+/// Tells a supply of the workers that an ask will need. Errors: what such an ask would find missing as well.
+Result<void> announce(const std::string& task_sha256, const Options& options, const Installation& installation,
+                      const build::Cache& cache, util::Progress& progress, util::Deadline deadline, Supply& supply);
 
 }  // namespace cuda_agent::judge

@@ -22,7 +22,7 @@ Result<void> only_for_gpus(const Options& options) {
   return {};
 }
 
-Result<void> choose_device(const Options& options, Machine& machine, util::Deadline deadline) {
+Result<void> choose_device(const Options& options, Supply& supply, Machine& machine, util::Deadline deadline) {
   if (!options.gpu.empty() && options.device == Device::cpu) {
     return fail(Outcome::usage_error, "--gpu names a GPU, and --device cpu uses none", {"leave one of the two out"});
   }
@@ -52,7 +52,7 @@ Result<void> choose_device(const Options& options, Machine& machine, util::Deadl
     machine.backend = device::make_cpu_backend();
     return {};
   }
-  auto backend = device::make_cuda_backend(options.gpu);
+  auto backend = supply.gpu(options.gpu);
   if (!backend) return fail(backend.error());
   machine.backend = std::move(*backend);
   machine.gpu_architecture = machine.backend->architecture();
@@ -61,12 +61,12 @@ Result<void> choose_device(const Options& options, Machine& machine, util::Deadl
 
 }  // namespace
 
-Result<Machine> find_machine(const Options& options, util::Deadline deadline) {
+Result<Machine> find_machine(const Options& options, Supply& supply, util::Deadline deadline) {
   Machine machine;
   auto interpreter = build::find_interpreter(options.python, deadline);
   if (!interpreter) return fail(interpreter.error());
   machine.interpreter = std::move(*interpreter);
-  if (auto chosen = choose_device(options, machine, deadline); !chosen) return fail(chosen.error());
+  if (auto chosen = choose_device(options, supply, machine, deadline); !chosen) return fail(chosen.error());
   auto toolchain = build::find_toolchain(machine.target == build::Target::cuda, deadline);
   if (!toolchain) return fail(toolchain.error());
   machine.toolchain = std::move(*toolchain);

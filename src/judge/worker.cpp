@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include <poll.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -76,6 +77,7 @@ Worker::Worker(const WorkerSetup& setup, exec::Channel channel, std::unique_ptr<
       m_ask(setup.ask),
       m_channel(std::move(channel)),
       m_child(std::move(child)),
+      m_folder(setup.folder),
       m_folder_inside(std::move(folder_inside)) {}
 
 Worker::~Worker() { m_child->kill(); }
@@ -83,6 +85,7 @@ Worker::~Worker() { m_child->kill(); }
 void Worker::end() { m_child->kill(); }
 
 Result<nlohmann::json> Worker::ready(util::Deadline deadline) {
+  if (m_facts) return *m_facts;
   auto message = m_channel.receive(message_limit, deadline, *m_child);
   if (!message) {
     if (message.error().outcome == Outcome::interrupted) return fail(message.error());
@@ -101,7 +104,8 @@ Result<nlohmann::json> Worker::ready(util::Deadline deadline) {
   stop();
   auto facts = util::parse_json(message->text);
   if (!facts) return fail(Outcome::environment_error, fmt::format("{} spoke no JSON", name_of(m_role)));
-  return std::move(*facts);
+  m_facts = std::move(*facts);
+  return *m_facts;
 }
 
 Result<void> Worker::send(const std::string& text, util::Deadline deadline) {
@@ -180,6 +184,11 @@ Error Worker::explained(const Error& error, std::string_view during) {
     said.detail = util::escape_untrusted(printed(), 4096);
   }
   return said;
+}
+
+bool Worker::has_spoken() const {
+  pollfd channel{m_channel.fd(), POLLIN, 0};
+  return ::poll(&channel, 1, 0) > 0;
 }
 
 void Worker::signal(int number) {

@@ -18,6 +18,7 @@
 #include "exec/channel.hpp"
 #include "exec/child.hpp"
 #include "util/fd.hpp"
+#include "util/files.hpp"
 
 namespace cuda_agent::judge {
 
@@ -46,8 +47,17 @@ class Worker final : public device::Peer {
   Worker& operator=(const Worker&) = delete;
   ~Worker() override;
 
-  /// Waits until torch is imported and the device is there; gives the worker's facts. Errors: environment_error.
+  /// Waits until torch is imported; gives the worker's facts, also when asked again. Errors: environment_error.
   Result<nlohmann::json> ready(util::Deadline deadline);
+  /// Whether a message of its is there: `ready` or `collect` will not wait.
+  bool has_spoken() const;
+  /// Whether its device was started (the request "device"); for who asks to remember.
+  bool device_started() const { return m_device_started; }
+  void note_device_started() { m_device_started = true; }
+  /// A worker that outlives an ask: when the one that has it now has to end.
+  void serve(util::Deadline ask) { m_ask = ask; }
+  /// Removed when the worker has ended.
+  void own(util::TemporaryFolder folder) { m_own_folder = std::move(folder); }
 
   // A worker is stopped whenever it is not being asked: idle OpenMP threads spin for milliseconds after a parallel
   // region, and would take the processors from the other worker's timed call.
@@ -73,7 +83,8 @@ class Worker final : public device::Peer {
   void resume() override;
 
   Role role() const { return m_role; }
-  /// The folder as the process sees it.
+  /// The folder that it was started with, and the same as the process sees it.
+  const std::filesystem::path& folder() const { return m_folder; }
   const std::filesystem::path& folder_inside() const { return m_folder_inside; }
   /// What it printed so far, raw and bounded.
   std::string printed();
@@ -88,13 +99,17 @@ class Worker final : public device::Peer {
 
   Role m_role;
   util::Deadline m_ask;
+  util::TemporaryFolder m_own_folder;  ///< before the child: it goes last
   exec::Channel m_channel;
   std::unique_ptr<exec::Child> m_child;
+  std::filesystem::path m_folder;
   std::filesystem::path m_folder_inside;
+  std::optional<nlohmann::json> m_facts;  ///< said when it was ready
   void signal(int number);
   bool is_held() const;
   int m_pid = 0;
   bool m_let_run = false;
+  bool m_device_started = false;
   bool m_stopped = false;
   bool m_awoke = false;  ///< it ran between stop and resume
   util::Fd m_process;    ///< pidfd of the Python process: its number may be somebody else's once it has ended

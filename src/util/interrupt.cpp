@@ -14,6 +14,8 @@ namespace {
 
 std::atomic<int> g_signal{0};
 std::atomic<int> g_event{-1};
+std::atomic<bool> g_cancelled{false};
+thread_local bool t_ignores_cancel = false;
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
 extern "C" void on_signal(int signal) {
@@ -46,7 +48,25 @@ void install_interrupt_handlers() {
   ::sigaction(SIGPIPE, &ignore, nullptr);
 }
 
-bool interrupted() noexcept { return g_signal.load() != 0; }
+bool interrupted() noexcept { return g_signal.load() != 0 || (g_cancelled.load() && !t_ignores_cancel); }
+
+bool signalled() noexcept { return g_signal.load() != 0; }
+
+void cancel() noexcept {
+  g_cancelled.store(true);
+  std::uint64_t const one = 1;
+  [[maybe_unused]] ssize_t const written = ::write(g_event.load(), &one, sizeof one);
+}
+
+void forget_cancel() noexcept {
+  g_cancelled.store(false);
+  std::uint64_t count = 0;
+  if (g_signal.load() == 0) [[maybe_unused]] ssize_t const taken = ::read(g_event.load(), &count, sizeof count);
+  // A signal between the two would have been taken with the rest.
+  if (g_signal.load() != 0) on_signal(g_signal.load());
+}
+
+void ignore_cancel() noexcept { t_ignores_cancel = true; }
 
 int interrupt_fd() noexcept { return g_event.load(); }
 

@@ -1,0 +1,88 @@
+// An ask from the client's side: what needs no worker is done here, the rest by the session.
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include <spdlog/fmt/fmt.h>
+
+#include "cli/ask.hpp"
+#include "cli/outcome.hpp"
+#include "session/client.hpp"
+#include "util/environment.hpp"
+#include "util/files.hpp"
+#include "util/interrupt.hpp"
+#include "util/time.hpp"
+
+namespace cuda_agent::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool in_ci() {
+  auto const ci = util::get_env("CI").value_or("");
+  return ci == "true" || ci == "1";
+}
+
+/// Only what is asked again and again gains from it; a grade wants workers that nobody has had before.
+bool wants_session(const AskOptions& options) {
+  return options.session && !options.grade && options.judge.stage != judge::Stage::compile && !in_ci();
+}
+
+/// The session of this place, started when there is none.
+Result<session::Connection> reach(const session::Place& place, util::Progress& progress) {
+  if (auto there = session::Connection::open(place)) return std::move(*there);
+  auto started = session::Connection::start(place, {util::own_executable().string(), "session", "serve"},
+                                            util::Deadline::after(std::chrono::seconds(10)));
+  if (started) {
+    progress.note(
+        "started a session: it keeps torch and the task ready, and leaves when it was idle for 10 minutes "
+        "(cuda-agent session stop, or --no-session)");
+  }
+  return started;
+}
+
+}  // namespace
+
+std::optional<int> ask_session(const AskOptions& options, Console& console) {
+  if (!wants_session(options)) return std::nullopt;
+  auto const start = util::Clock::now();
+  auto progress = make_progress(console, verbosity(options.output));
+  auto const without = [&](const Error& error) {
+    if (!util::interrupted()) progress->note(fmt::format("judging without a session: {}", error.message));
+    return std::nullopt;
+  };
+  auto const place = session::own_place();
+  if (!place) return without(place.error());
+  auto connection = reach(*place, *progress);
+  if (!connection) return without(connection.error());
+  std::error_code ignored;
+  if (auto announced = connection->announce(console.arguments, fs::current_path(ignored).string(), console.colour);
+      !announced) {
+    return without(announced.error());
+  }
+  auto front = answer_front(options, console, *progress);
+  if (front.code) return front.code;
+  bool printed = false;
+  session::Listener const listener{.out =
+                                       [&](const std::string& text) {
+                                         progress.reset();
+                                         printed = true;
+                                         (void)print(console, text);
+                                       },
+                                   .err = [&](const std::string& text) { console.err << text; }};
+  auto const began = std::chrono::duration<double>(start.time_since_epoch()).count();
+  // What waits for its turn is not limited by --timeout: an ask's own time begins when the session takes it.
+  auto const limit =
+      util::Deadline::after(std::chrono::duration<double>(options.judge.timeout) + std::chrono::hours(1));
+  auto const code = connection->answer(began, front.compiled, listener, *progress, limit);
+  if (code) return *code;
+  if (printed) {
+    return print_failure(console, options.command,
+                         {Outcome::environment_error, "the session was lost while its answer was printed"}, false);
+  }
+  return without(code.error());
+}
+
+}  // namespace cuda_agent::cli

@@ -1,0 +1,78 @@
+// The workers that a session keeps: standbys that have imported torch and know of nothing yet, and reference workers
+// that have their task. All of them are stopped whenever no ask uses them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "build/toolchain.hpp"
+#include "judge/supply.hpp"
+
+namespace cuda_agent::session {
+
+struct SupplyLimits {
+  int standbys = 1;    ///< candidate workers to be
+  int references = 4;  ///< with a task; the one that was not used for longest goes first
+  std::uint64_t idle_gpu_memory =
+      8'000'000'000;  ///< bytes; above it reference workers and standbys go when the session is idle
+};
+
+class WarmSupply final : public judge::Supply {
+ public:
+  /// Folders of workers are made below `folder`. Workers live as long as the thread that calls.
+  WarmSupply(std::filesystem::path folder, SupplyLimits limits) : m_folder(std::move(folder)), m_limits(limits) {}
+
+  Result<std::unique_ptr<judge::Worker>> worker(const judge::WorkerSetup& setup) override;
+  std::unique_ptr<judge::LoadedReference> reference(const std::string& key) override;
+  void keep(std::unique_ptr<judge::LoadedReference> reference) override;
+  void expect(const judge::WorkerSetup& reference, const judge::WorkerSetup& candidate,
+              const std::string& task) override;
+  void settle(util::Deadline deadline) override;
+  Result<std::shared_ptr<device::Backend>> gpu(const std::string& name) override;
+
+  /// Between asks: starts what was used up, takes note of what has come up. Does not wait.
+  void tend();
+  /// Whether something is still being started.
+  bool busy() const;
+  /// Gives everything back.
+  void drop();
+  nlohmann::json status() const;
+
+ private:
+  /// The setup with what it refers to.
+  struct Kept {
+    build::Interpreter interpreter;
+    judge::WorkerSetup setup;
+    std::string key;
+  };
+  struct Standby {
+    std::string key;
+    std::unique_ptr<judge::Worker> worker;
+    bool ready = false;
+  };
+
+  Result<std::unique_ptr<judge::Worker>> start(const judge::WorkerSetup& setup) const;
+  void start_standby(const judge::WorkerSetup& setup);
+  int standbys_of(const std::string& key) const;
+  void note_ready(Standby& standby, util::Deadline deadline);
+  void remember(const judge::WorkerSetup& setup);
+  void limit_idle_memory();
+  std::uint64_t gpu_memory() const;  ///< bytes, about
+
+  std::filesystem::path m_folder;
+  SupplyLimits m_limits;
+  std::list<Standby> m_standbys;
+  std::list<std::unique_ptr<judge::LoadedReference>> m_references;  ///< the one used last is first
+  std::unique_ptr<Kept> m_wanted;                                   ///< what candidate standbys are started as
+  std::shared_ptr<device::Backend> m_gpu;
+  std::string m_gpu_name;
+  int m_reused = 0;
+  int m_started = 0;
+};
+
+}  // namespace cuda_agent::session
