@@ -34,6 +34,7 @@ Result<std::unique_ptr<Worker>> WarmSupply::start(const WorkerSetup& setup) cons
 
 Result<std::unique_ptr<Worker>> WarmSupply::worker(const WorkerSetup& setup) {
   if (setup.role == Role::candidate) remember(setup);
+  forget_lost();
   std::string const key = key_of(setup);
   auto const found =
       std::find_if(m_standbys.begin(), m_standbys.end(), [&](const Standby& one) { return one.key == key; });
@@ -51,7 +52,14 @@ void WarmSupply::remember(const WorkerSetup& setup) {
   m_wanted->setup.interpreter = &m_wanted->interpreter;
 }
 
+/// One that says something without being asked has ended, or is about to.
+void WarmSupply::forget_lost() {
+  std::erase_if(m_references, [](auto const& one) { return one->worker->has_spoken(); });
+  std::erase_if(m_standbys, [](const Standby& one) { return one.ready && one.worker->has_spoken(); });
+}
+
 std::unique_ptr<LoadedReference> WarmSupply::reference(const std::string& key) {
+  forget_lost();
   auto const found =
       std::find_if(m_references.begin(), m_references.end(), [&](auto const& one) { return one->key == key; });
   if (found == m_references.end()) return nullptr;
@@ -62,13 +70,12 @@ std::unique_ptr<LoadedReference> WarmSupply::reference(const std::string& key) {
 }
 
 void WarmSupply::keep(std::unique_ptr<LoadedReference> reference) {
-  if (m_gpu != nullptr) {
-    // What torch's allocator keeps for later is given back, the task's weights stay.
-    auto const limit = util::Deadline::after(std::chrono::seconds(5));
-    auto const left = reference->worker->request({{"op", "idle"}}, {}, limit, "going idle");
-    if (!left) return;
-    reference->gpu_bytes = left->value("held", std::uint64_t{0}) + context_bytes;
-  }
+  // What torch's allocator keeps for later is given back, the task's weights stay. A model that remembers its calls would
+  // give the next candidate other results than a new one.
+  auto const limit = util::Deadline::after(std::chrono::seconds(5));
+  auto const left = reference->worker->request({{"op", "idle"}}, {}, limit, "going idle");
+  if (!left || !left->value("as_constructed", false)) return;
+  reference->gpu_bytes = left->value("held", std::uint64_t{0}) + context_bytes;
   m_references.push_front(std::move(reference));
   while (static_cast<int>(m_references.size()) > m_limits.references) m_references.pop_back();
 }
@@ -106,6 +113,7 @@ void WarmSupply::note_ready(Standby& standby, util::Deadline deadline) {
 }
 
 void WarmSupply::tend() {
+  forget_lost();
   for (Standby& one : m_standbys) {
     if (!one.ready && one.worker->has_spoken()) note_ready(one, util::Deadline::after(std::chrono::seconds(1)));
   }

@@ -61,6 +61,7 @@ class WarmSupply final : public judge::Supply {
   int standbys_of(const std::string& key) const;
   void note_ready(Standby& standby, util::Deadline deadline);
   void remember(const judge::WorkerSetup& setup);
+  void forget_lost();
   void limit_idle_memory();
   std::uint64_t gpu_memory() const;  ///< bytes, about
 

@@ -88,6 +88,14 @@ def describe_exception(error, own_files):
     }
 
 
+def fingerprint(model):
+    """What a call would change in a model that remembers: the versions of its tensors, and its plain attributes."""
+    plain = (bool, int, float, complex, str, bytes, type(None))
+    tensors = [(n, v._version) for n, v in (*model.named_parameters(), *model.named_buffers())]
+    attributes = [(n, k, v) for n, m in model.named_modules() for k, v in vars(m).items() if isinstance(v, plain)]
+    return tensors, attributes
+
+
 def signature_of(function):
     """The signature as text, for messages; empty when there is none."""
     try:
@@ -232,6 +240,7 @@ class Reference(Base):
         if request["eval"]:
             model = model.eval()
         self.models["eager"] = model
+        self.as_constructed = fingerprint(model)
         state = [(n, v) for n, v in model.state_dict().items() if isinstance(v, torch.Tensor)]
         return {
             "init": {"trees": trees, "storages": places, "bytes": size},
@@ -306,10 +315,14 @@ class Reference(Base):
         return {"most": torch.cuda.max_memory_allocated()}
 
     def op_idle(self, _request, _fds):
-        """Gives back what is kept for later calls. Returns the bytes of the GPU that tensors still take."""
+        """Gives back what is kept for later calls. Returns the bytes of the GPU that tensors still take, and whether the model
+        is still as it was constructed."""
         gc.collect()
-        torch.cuda.empty_cache()
-        return {"held": torch.cuda.memory_reserved()}
+        held = 0
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+            held = torch.cuda.memory_reserved()
+        return {"held": held, "as_constructed": fingerprint(self.models["eager"]) == self.as_constructed}
 
     def op_keep(self, request, _fds):
         self.drawn.store(self.worker, request["arena"], request["at"])
