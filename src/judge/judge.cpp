@@ -453,7 +453,7 @@ class Judgement {
   Result<void> seal_candidate() {
     if (m_options.without == Layer::seal) {
       m_verdict.protections.push_back({"system-call filter", false, "--without seal"});
-      return {};
+      return without_filter();
     }
     bool const gpu = m_machine.target == build::Target::cuda;
     if (gpu) {  // what the gate needs of the device is opened before it can no longer be
@@ -465,6 +465,21 @@ class Judgement {
     for (Protection const& one : sealed->protections) {
       m_verdict.protections.push_back(one);
       if (auto allowed = required(one); !allowed) return allowed;
+      if (one.name == "system-call filter" && !one.in_force) {
+        if (auto allowed = without_filter(); !allowed) return allowed;
+      }
+    }
+    return {};
+  }
+
+  /// What was said before the filter was tried may rest on it.
+  Result<void> without_filter() {
+    for (std::string const& name : exec::resting_on_filter(exec::probe_sandbox())) {
+      for (Protection& one : m_verdict.protections) {
+        if (one.name != name || !one.in_force) continue;
+        one = {name, false, "rests on the system-call filter, which is not in force"};
+        if (auto allowed = required(one); !allowed) return allowed;
+      }
     }
     return {};
   }

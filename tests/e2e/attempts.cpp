@@ -199,14 +199,23 @@ void at_processes() {
   constexpr int of_a_process = 1;
   constexpr int idle = 3 << 13;
   report("lower another process's priority at the disk", ::syscall(SYS_ioprio_set, of_a_process, victim, idle) == 0);
-  report("open the judge's memory", opens_memory(::getppid()));
-  report("read the judge's environment", reads_by_proc(::getppid(), "environ"));
-  report("signal the judge", ::getppid() > 1 && ::kill(::getppid(), 0) == 0);
+  // In a pid namespace the parent is that one's first process.
+  int const judge = ::getppid() > 1 ? ::getppid() : 0;
+  errno = ESRCH;
+  report("open the judge's memory", judge > 0 && opens_memory(judge));
+  errno = ESRCH;
+  report("read the judge's environment", judge > 0 && reads_by_proc(judge, "environ"));
+  errno = ESRCH;
+  report("signal the judge", judge > 0 && ::kill(judge, 0) == 0);
   int const other = reference();
   errno = ESRCH;
   report("open the reference worker's memory", other > 0 && opens_memory(other));
   errno = ESRCH;
   report("signal the reference worker", other > 0 && ::kill(other, 0) == 0);
+  errno = ESRCH;
+  report("bind the reference worker to one processor", other > 0 && ::sched_setaffinity(other, sizeof one, &one) == 0);
+  errno = ESRCH;
+  report("limit the reference worker", other > 0 && ::prlimit64(other, RLIMIT_CORE, &limit, nullptr) == 0);
 }
 
 bool has_capabilities() {

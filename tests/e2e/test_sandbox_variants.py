@@ -125,6 +125,8 @@ KEPT_BY = {
     "signal the judge": ("other processes", "system-call filter"),
     "open the reference worker's memory": ("capabilities",),
     "signal the reference worker": ("other processes", "system-call filter"),
+    "bind the reference worker to one processor": ("other processes", "system-call filter"),
+    "limit the reference worker": ("other processes", "system-call filter"),
     "have capabilities": ("capabilities",),
     "gain privileges": ("no_new_privs",),
     "hold a file that was open": ("inherited descriptors",),
@@ -170,8 +172,25 @@ def why_not(name):
     return ""
 
 
+@functools.cache
+def folders_to_reach():
+    """Where the program and the interpreter lie, which may be in root's home."""
+    asked = subprocess.run(
+        [PYTHON, "-c", "import sys, torch; print(sys.prefix, sys.base_prefix, torch.__file__, sep='\\n')"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    prefix, base, torch = asked.stdout.split("\n")[:3]
+    build = harness.BINARY.resolve().parents[1]
+    return {prefix, base, str(Path(torch).parents[1]), str(build), str(harness.REPOSITORY), str(harness.CACHE.parent)}
+
+
 def command_in(situation, *command):
-    user = (f"user={situation.user}",) if situation.user else ()
+    user = ()
+    if situation.user:
+        user = (f"user={situation.user}", *(f"reach={folder}" for folder in sorted(folders_to_reach())))
     return [str(AS_IN), *situation.words, *user, "--", *map(str, command)]
 
 

@@ -1,24 +1,33 @@
 // Runs a command in a situation that this machine is not in, for tests:
 //
-//     as_in [user=NUMBER] [docker] [no-landlock] -- COMMAND [ARGUMENT…]
+//     as_in [user=NUMBER] [reach=FOLDER]... [docker] [no-landlock] -- COMMAND [ARGUMENT...]
 //
 // docker: the capabilities and the system calls that a container has in Docker's default profile, as far as they matter
-// to a sandbox. user: an ordinary user of this number, without capabilities. Exit code 126 when that cannot be had.
+// to a sandbox. user: an ordinary user of this number, without capabilities. reach: where this folder lies in one that
+// is closed to others (root's home), it is all that is seen of that one, by this command alone. Exit code 126 when
+// something cannot be had.
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -26,8 +35,11 @@
 
 namespace {
 
+namespace fs = std::filesystem;
+
 struct Situation {
   std::optional<uid_t> user;
+  std::vector<fs::path> reach;
   bool docker = false;
   bool no_landlock = false;
 };
@@ -154,6 +166,46 @@ bool keep_capabilities_of_docker() {
   return ::syscall(SYS_capset, &header, kept.data()) == 0 || failed("capabilities", errno);
 }
 
+/// The topmost folder on the way to `path` that others may not enter; empty: none.
+fs::path closed_above(const fs::path& path) {
+  fs::path above;
+  for (auto const& part : path.parent_path()) {
+    above /= part;
+    std::error_code error;
+    auto const allowed = fs::status(above, error).permissions();
+    if (!error && (allowed & fs::perms::others_exec) == fs::perms::none) return above;
+  }
+  return {};
+}
+
+/// In a mount namespace of its own: an empty folder over each closed one, and in it what is to be reached.
+bool open_up(const std::vector<fs::path>& folders) {
+  std::map<fs::path, std::map<fs::path, int>> closed;
+  for (auto const& folder : folders) {
+    if (fs::path const above = closed_above(folder); !above.empty()) closed[above][folder] = -1;
+  }
+  if (closed.empty()) return true;
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    return failed("a mount namespace", errno);
+  }
+  for (auto& [above, shown] : closed) {
+    for (auto& [place, handle] : shown) {  // before it is covered, and in the new namespace
+      handle = ::open(place.c_str(), O_PATH | O_CLOEXEC);
+      if (handle < 0) return failed(place.c_str(), errno);
+    }
+    if (::mount("tmpfs", above.c_str(), "tmpfs", 0, "mode=0755") != 0) return failed(above.c_str(), errno);
+    for (auto const& [place, handle] : shown) {
+      std::error_code error;
+      fs::create_directories(place, error);
+      std::string const source = "/proc/self/fd/" + std::to_string(handle);
+      if (::mount(source.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) {
+        return failed(place.c_str(), errno);
+      }
+    }
+  }
+  return true;
+}
+
 bool become(uid_t user) {
   if (user == ::geteuid()) return true;
   bool const good =
@@ -162,6 +214,7 @@ bool become(uid_t user) {
 }
 
 bool enter(const Situation& situation) {
+  if (!open_up(situation.reach)) return false;
   if ((situation.docker || situation.no_landlock) && !put_filter(situation)) return false;
   if (situation.docker && ::geteuid() == 0 && !keep_capabilities_of_docker()) return false;
   return !situation.user || become(*situation.user);
@@ -184,11 +237,14 @@ int main(int argc, char** argv) {
     if (word.starts_with("user=")) situation.user = number_in(word.substr(5));
     situation.docker = situation.docker || word == "docker";
     situation.no_landlock = situation.no_landlock || word == "no-landlock";
-    bool const known = (word.starts_with("user=") && situation.user) || word == "docker" || word == "no-landlock";
+    if (word.starts_with("reach=")) situation.reach.emplace_back(word.substr(6));
+    bool const known = word.starts_with("reach=") || (word.starts_with("user=") && situation.user) ||
+                       word == "docker" || word == "no-landlock";
     if (!known) at = argc;
   }
   if (at + 1 >= argc) {
-    std::fputs("usage: as_in [user=NUMBER] [docker] [no-landlock] -- COMMAND [ARGUMENT...]\n", stderr);
+    std::fputs("usage: as_in [user=NUMBER] [reach=FOLDER]... [docker] [no-landlock] -- COMMAND [ARGUMENT...]\n",
+               stderr);
     return 2;
   }
   if (!enter(situation)) return 126;
