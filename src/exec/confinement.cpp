@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "exec/private_places.hpp"
+#include "exec/root_access.hpp"
 
 namespace cuda_agent::exec {
 

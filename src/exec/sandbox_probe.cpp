@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "exec/child.hpp"
-#include "exec/private_places.hpp"
+#include "exec/root_access.hpp"
 #include "exec/sandbox.hpp"
 #include "util/environment.hpp"
 #include "util/text.hpp"

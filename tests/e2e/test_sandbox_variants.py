@@ -88,6 +88,9 @@ SITUATIONS = {
 }
 WEAKER = [name for name, one in SITUATIONS.items() if one.in_force != EVERYTHING]
 
+# A whole run, for its reward; test_landlock.py has one without bubblewrap.
+TIMED = ("Docker, user", "root with neither")
+
 # What keeps an attempt from working: any of these that is in force.
 KEPT_BY = {
     "read a file of the user's": ("file system",),
@@ -257,7 +260,13 @@ class Place:
         lines.append("os.environ['OWN'] = os.path.dirname(__file__)")
         hostile = "import os\n\n" + "\n".join(lines) + "\n\n" + harness.tiny_candidate()
         (self.workspace / "model_new.py").write_text(hostile)
-        return self.judged("verify", "--trials", "1", *harness.NO_POLICY)
+        asked = ("strict",) if self.situation.in_force == EVERYTHING else ("any",)
+        return self.judged("verify", "--trials", "1", *harness.NO_POLICY, "--require-sandbox", *asked)
+
+    def run_a_right_one(self):
+        (self.workspace / "model_new.py").write_text(harness.tiny_candidate())
+        (self.workspace / "kernels" / "tiny_cpu.cpp").write_text(harness.TINY_KERNEL)
+        return self.judged("run", "--baseline", "eager", "--trials", "1")
 
     def traces(self):
         """What an ask has left behind or changed, in words."""
@@ -350,6 +359,7 @@ class Seen:
     traces: list
     doctor: harness.Answer
     strict: harness.Answer
+    run: harness.Answer
 
 
 def look(name):
@@ -359,15 +369,16 @@ def look(name):
         traces = place.traces()
         doctor = place.ask("doctor", place.workspace, "--json")
         strict = place.judged("verify", "--trials", "1", "--require-sandbox", "strict") if name in WEAKER else None
-        return Seen(attack, traces, doctor, strict)
+        run = place.run_a_right_one() if name in TIMED else None
+        return Seen(attack, traces, doctor, strict, run)
     finally:
         place.close()
 
 
 @pytest.fixture(scope="module")
-def seen():
+def seen(tmp_path_factory):
     """What was seen in every situation that can be had here, two at a time: the asks spend their time on importing."""
-    harness.passes(harness.tiny_workspace(Path(tempfile.mkdtemp(prefix="cuda-agent-variants-"))))
+    harness.passes(harness.tiny_workspace(tmp_path_factory.mktemp("first")))  # what can be cached is
     possible = [name for name in SITUATIONS if not why_not(name)]
     for name in possible:
         cache_of(SITUATIONS[name].user)
@@ -429,6 +440,30 @@ def test_doctor_lists_the_same_as_the_verdict(name, seen):
 def test_a_strict_ask_is_refused_and_names_what_is_missing(name, seen):
     words = f"^--require-sandbox strict: namespaces is not in force: .*{SITUATIONS[name].why}"
     harness.expect(of(seen, name).strict, 3, "environment_error", words, fault="environment")
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_a_reward_says_that_the_sandbox_was_weaker(name, seen):
+    answer = of(seen, name).run
+    verdict = answer.verdict
+    assert answer.code == 0 and verdict["reward"]["value"] is not None, str(answer)
+    assert "under a weaker sandbox" in verdict["reward"]["reason"]
+
+
+@pytest.mark.parametrize("sandbox", [None, "landlock", "none"])
+def test_root_is_told_that_a_closed_workspace_of_another_user_is_out_of_reach(sandbox):
+    if os.geteuid() != 0:
+        pytest.skip("only root can enter another user's closed folder")
+    folder = Path(tempfile.mkdtemp(prefix="cuda-agent-variants-"))
+    try:
+        made = harness.tiny_workspace(folder / "workspace")
+        give_to(folder, ORDINARY_USER)
+        folder.chmod(0o700)
+        answer = harness.judged("verify", made, env={"CUDA_AGENT_SANDBOX": sandbox})
+        harness.expect(answer, 3, "environment_error", f"^{folder} is closed to a sandbox that root starts", fault="environment")
+        harness.nothing_left(made)
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_an_attempt_that_nothing_keeps_from_working_works(seen):

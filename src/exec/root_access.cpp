@@ -1,6 +1,8 @@
-#include "exec/private_places.hpp"
+#include "exec/root_access.hpp"
 
 #include <system_error>
+
+#include <sys/stat.h>
 
 namespace cuda_agent::exec {
 
@@ -21,6 +23,18 @@ std::vector<fs::path> private_places(const fs::path& folder) {
     entry.disable_recursion_pending();
   }
   return found;
+}
+
+fs::path closed_to_root(const fs::path& path) {
+  fs::path above;
+  for (auto const& part : path.lexically_normal()) {
+    above /= part;
+    struct stat facts {};
+    if (::stat(above.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) continue;
+    auto const needed = facts.st_uid == 0 ? S_IXUSR : facts.st_gid == 0 ? S_IXGRP : S_IXOTH;
+    if ((facts.st_mode & needed) == 0) return above;
+  }
+  return {};
 }
 
 }  // namespace cuda_agent::exec
