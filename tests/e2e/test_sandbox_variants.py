@@ -4,6 +4,7 @@ In every situation one hostile candidate tries all of `attempts.cpp`. What the v
 every attempt against it; what must be listed is in SITUATIONS, and docs/trust.md says the same in words."""
 
 import concurrent.futures
+import contextlib
 import ctypes
 import functools
 import os
@@ -319,14 +320,14 @@ def litter():
 
 
 def running(words):
-    """Processes, not this one's own, that have these words in their command lines."""
+    """Processes that have these words in their command lines."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = file.read_text().replace("\0", " ")
         except OSError:
             continue
-        if words in line and "cuda_agent" not in words:
+        if words in line:
             found.append(f"still running: {line}")
     return found
 
@@ -344,7 +345,9 @@ def cache_of(user):
         return harness.CACHE
     own = harness.CACHE.with_name(harness.CACHE.name + "-of-a-user")
     shutil.rmtree(own, ignore_errors=True)
-    shutil.copytree(harness.CACHE, own, copy_function=os.link, ignore=shutil.ignore_patterns(".*", "torch-compile"))
+    # Other tests that run meanwhile may take away what was listed: that is compiled again then.
+    with contextlib.suppress(shutil.Error):
+        shutil.copytree(harness.CACHE, own, copy_function=os.link, ignore=shutil.ignore_patterns(".*", "torch-compile"))
     for path in (own, *own.rglob("*")):
         if path.is_dir():
             os.chown(path, user, user)
