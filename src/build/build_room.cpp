@@ -116,6 +116,7 @@ exec::Command BuildRoom::command(std::vector<std::string> argv, const fs::path& 
   command.limits.file_size = largest_file;
   command.cwd = seen_source();
   if (!m_sandboxed) {
+    command.no_capabilities = true;
     if (exec::probe_sandbox().landlock > 0) {
       exec::Confinement& confinement = command.confinement.emplace();
       confinement.read = m_visible;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -38,6 +39,7 @@ struct Finding {
 
 struct Diagnosis {
   std::vector<Finding> findings;
+  std::vector<Protection> protections;
   bool cpu = false;    ///< candidates can be judged on the CPU
   bool build = false;  ///< CUDA can be compiled
   bool cuda = false;   ///< candidates can be judged on a GPU
@@ -119,6 +121,24 @@ Finding look_at_sandbox() {
           {"install bubblewrap (apt-get install bubblewrap) and allow user namespaces; in a container see README.md"}};
 }
 
+/// What a candidate's worker would have; of the filter only whether the kernel knows it.
+std::vector<Protection> look_at_protections() {
+  auto const& support = exec::probe_sandbox();
+  auto all = exec::protections(support);
+  all.push_back({"system-call filter", support.seccomp,
+                 support.seccomp
+                     ? "seccomp in the candidate's worker: no program is executed, no process made, none traced"
+                     : "this kernel has no seccomp filters (CONFIG_SECCOMP_FILTER)"});
+  if (support.seccomp) return all;
+  auto const resting = exec::resting_on_filter(support);
+  for (auto& one : all) {
+    if (one.in_force && std::find(resting.begin(), resting.end(), one.name) != resting.end()) {
+      one = {one.name, false, "rests on the system-call filter, which is not in force"};
+    }
+  }
+  return all;
+}
+
 Finding look_at_cache() {
   auto const cache = build::open_cache({});
   if (cache) return {"cache", true, cache->root.string(), {}};
@@ -163,6 +183,7 @@ Diagnosis diagnose(const DoctorOptions& options, util::Progress& progress) {
                         look_at_cache(),
                         look_at_worker_module(installation, python),
                         look_at_workspace(options.workspace)};
+  diagnosis.protections = look_at_protections();
   diagnosis.cpu = installation && python && host;
   diagnosis.build = installation && python && cuda && cuda->nvcc;
   if (!gpus.gpus.empty()) {
@@ -186,6 +207,11 @@ nlohmann::json as_json(const Diagnosis& diagnosis, int code) {
                         {"detail", util::escape_untrusted(finding.detail)},
                         {"hints", finding.hints}});
   }
+  auto protections = nlohmann::json::array();
+  for (auto const& one : diagnosis.protections) {
+    protections.push_back(
+        {{"name", one.name}, {"in_force", one.in_force}, {"detail", util::escape_untrusted(one.detail, 4096)}});
+  }
   nlohmann::json device;
   if (diagnosis.cpu) device = diagnosis.cuda ? "cuda" : "cpu";
   return {{"schema", "cuda-agent/doctor/1"},
@@ -196,7 +222,8 @@ nlohmann::json as_json(const Diagnosis& diagnosis, int code) {
           {"can_judge_cpu", diagnosis.cpu},
           {"can_judge_cuda", diagnosis.cuda},
           {"can_compile_cuda", diagnosis.build},
-          {"findings", findings}};
+          {"findings", findings},
+          {"protections", protections}};
 }
 
 std::string as_text(const Diagnosis& diagnosis, bool colour) {
@@ -211,6 +238,11 @@ std::string as_text(const Diagnosis& diagnosis, bool colour) {
         fmt::format("{}  {:<10} {}\n", mark(finding.found), finding.name, util::escape_untrusted(finding.detail, 4096));
     if (finding.found) continue;
     for (auto const& hint : finding.hints) text += fmt::format("{:20} {}\n", "", util::escape_untrusted(hint, 4096));
+  }
+  text += "protections of a candidate's worker:\n";
+  for (auto const& one : diagnosis.protections) {
+    text += fmt::format("  {}  {:<21}  {}\n", one.in_force ? "in force    " : "not in force", one.name,
+                        util::escape_untrusted(one.detail, 4096));
   }
   return text + summary(diagnosis) + "\n";
 }

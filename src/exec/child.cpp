@@ -180,7 +180,7 @@ Error start_error(const Command& command, const SetupFailure& failure) {
               fmt::format("cannot start {} in {}: {}", command.argv.front(), command.cwd.string(), why)};
     case SetupStage::confine:
       return {Outcome::environment_error,
-              fmt::format("landlock cannot confine {}: {}", name_of(command), why),
+              fmt::format("{} cannot be confined by landlock, or keeps capabilities: {}", name_of(command), why),
               {"CUDA_AGENT_SANDBOX=none runs without"}};
     case SetupStage::execute:
       break;
@@ -291,6 +291,7 @@ Result<std::unique_ptr<Child>> spawn(const Command& command) {
   setup.inherit = launch->inherit;
   setup.limits = command.limits;
   setup.landlock = rules.get();
+  setup.no_capabilities = command.no_capabilities && !command.sandbox;
   // bubblewrap sets it itself, and where it is installed setuid it could not work with it.
   setup.no_new_privs = !command.sandbox;
   setup.parent = ::getpid();

@@ -36,6 +36,7 @@ struct Command {
   Limits limits;
   std::optional<SandboxPlan> sandbox;                 ///< by bubblewrap; none = run directly
   std::optional<Confinement> confinement = {};        ///< by landlock, without a sandbox; none = not confined
+  bool no_capabilities = false;                       ///< also where neither confines; both leave none
   std::vector<std::pair<int, int>> inherit;           ///< (our descriptor, its number in the child, >= 3)
   std::size_t capture_head = std::size_t{64} * 1024;  ///< bytes of stdout+stderr kept from the beginning
   std::size_t capture_tail = std::size_t{64} * 1024;  ///< and from the end; what lies between is counted and dropped

@@ -104,6 +104,7 @@ void become_command(ChildSetup& setup) noexcept {
   if (setup.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (!set_limits(setup.limits)) report_and_exit(setup, SetupStage::limits);
   if (setup.landlock >= 0 && confine_self(setup.landlock) != 0) report_and_exit(setup, SetupStage::confine);
+  if (setup.no_capabilities && !drop_capabilities()) report_and_exit(setup, SetupStage::confine);
   ::execve(setup.argv[0], setup.argv, setup.envp);
   report_and_exit(setup, SetupStage::execute);
 }

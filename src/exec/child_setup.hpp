@@ -29,6 +29,7 @@ struct ChildSetup {
   std::vector<std::pair<int, int>> inherit;  ///< changed in the child
   Limits limits;
   int landlock = -1;  ///< rules to be put on; -1: none
+  bool no_capabilities = false;
   bool no_new_privs = true;
   pid_t parent = 0;
 };

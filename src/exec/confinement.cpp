@@ -1,10 +1,12 @@
 #include "exec/confinement.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -13,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "exec/root_access.hpp"
 
 namespace cuda_agent::exec {
 
@@ -60,8 +64,8 @@ struct __attribute__((packed)) PathBeneath {
   std::int32_t parent;
 };
 
-constexpr std::array system_folders = {
-    "/usr", "/etc", "/opt", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sys/devices/system"};
+constexpr std::array system_folders = {"/usr",   "/opt",   "/bin",    "/sbin", "/lib",
+                                       "/lib32", "/lib64", "/libx32", "/proc", "/sys/devices/system"};
 constexpr std::array harmless_devices = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
 
 std::uint64_t known_by(int version) {
@@ -94,12 +98,30 @@ class Rules {
     return {};
   }
 
+  /// All of a folder but what is in `hidden` or below it. Rules only add, so what lies beside that is named one by one.
+  Result<void> allow_but(const fs::path& folder, const std::vector<fs::path>& hidden) {
+    auto const holds_hidden = [&](const fs::path& path) {
+      return std::any_of(hidden.begin(), hidden.end(), [&](const fs::path& one) {
+        return std::mismatch(path.begin(), path.end(), one.begin(), one.end()).first == path.end();
+      });
+    };
+    if (!holds_hidden(folder)) return allow(folder, reading);
+    std::error_code error;
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      if (std::find(hidden.begin(), hidden.end(), entry->path()) != hidden.end()) continue;
+      if (auto done = allow_but(entry->path(), hidden); !done) return done;
+    }
+    return {};
+  }
+
   util::Fd take() { return std::move(m_rules); }
 
  private:
   util::Fd m_rules;
   std::uint64_t m_known;
 };
+
+}  // namespace
 
 bool drop_capabilities() noexcept {
   for (int one = 0; ::prctl(PR_CAPBSET_READ, one, 0, 0, 0) >= 0; ++one) {
@@ -110,9 +132,8 @@ bool drop_capabilities() noexcept {
   return ::syscall(SYS_capset, &header, none.data()) == 0;
 }
 
-}  // namespace
-
 int landlock_version() noexcept {
+  errno = 0;
   long const version = ::syscall(create_ruleset_call, nullptr, 0, version_flag);
   return version > 0 ? static_cast<int>(version) : 0;
 }
@@ -140,6 +161,9 @@ Result<util::Fd> landlock_rules(const Confinement& confinement) {
     return done;
   };
   auto done = allow_all(system_folders, reading);
+  // Root's number stays root's, without any capability: what an ordinary user could not read is left out.
+  if (done) done = rules.allow("/etc", read_dir);
+  if (done) done = rules.allow_but("/etc", ::geteuid() == 0 ? private_places("/etc") : std::vector<fs::path>());
   if (done) done = allow_all(harmless_devices, read_file | write_file);
   if (done) done = allow_all(confinement.device_nodes, read_file | write_file | ioctl_dev);
   if (done) done = allow_all(confinement.read, reading);

@@ -19,11 +19,14 @@ struct Confinement {
 };
 
 /// The version of landlock's interface: 1 files, 4 TCP, 5 devices, 6 signals to and abstract sockets of others. 0: the
-/// kernel has none.
+/// kernel has none, and errno says why.
 int landlock_version() noexcept;
 
 /// The rules, to be put on a child between fork and exec. Errors: environment_error.
 Result<util::Fd> landlock_rules(const Confinement& confinement);
+
+/// Also as root: no capabilities, and none to be had again. Async-signal-safe.
+bool drop_capabilities() noexcept;
 
 /// Async-signal-safe; 0 or -1 with errno. From here on the rules hold for this process and all that it starts, and it
 /// has no capabilities, also as root.

@@ -61,6 +61,18 @@ std::vector<Mount> system_base() {
   return mounts;
 }
 
+// Nothing can be read there: a device node on a mount without devices, an empty folder.
+void hide_private_places(std::vector<Mount>& mounts, const SandboxSupport& support) {
+  std::error_code error;
+  for (auto const& place : support.private_places) {
+    if (fs::is_directory(fs::symlink_status(place, error))) {
+      mounts.push_back({place, {"--tmpfs", place.string(), "--remount-ro", place.string()}});
+    } else {
+      mounts.push_back(bind("--ro-bind", "/dev/null", place));
+    }
+  }
+}
+
 fs::path home_of(const SandboxPlan& plan) { return plan.home.empty() ? fs::path("/tmp/home") : plan.home; }
 
 void add_private_folders(std::vector<Mount>& mounts, const SandboxSupport& support, const SandboxPlan& plan) {
@@ -93,6 +105,7 @@ Arguments bubblewrap_argv(const SandboxSupport& support, const SandboxPlan& plan
                  "--cap-drop", "ALL", "--hostname", "cuda-agent"};
 
   std::vector<Mount> mounts = system_base();
+  hide_private_places(mounts, support);
   add_private_folders(mounts, support, plan);
   add_plan(mounts, plan);
   // A folder before what lies in it, or it would hide it. Of two for one place the later named wins.
@@ -101,6 +114,8 @@ Arguments bubblewrap_argv(const SandboxSupport& support, const SandboxPlan& plan
 
   // Both are a tmpfs without a limit; all mount points are made by now.
   append(argv, {"--remount-ro", "/dev", "--remount-ro", "/"});
+  // The kernel's settings below /proc/sys can be written by root's number, without any capability.
+  append(argv, {"--remount-ro", "/proc"});
   append(argv, {"--setenv", "HOME", home_of(plan).string()});
   append(argv, {"--chdir", cwd.empty() ? "/" : cwd.string(), "--"});
   return argv;
@@ -114,24 +129,37 @@ std::vector<Protection> protections(const SandboxSupport& support) {
   Protection files = by_bubblewrap(
       "file system", "read-only system, private /tmp and HOME, no other home; only bound folders are seen");
   Protection network = by_bubblewrap("network", "none: an empty network namespace");
+  Protection processes = by_bubblewrap("other processes", "not visible: a pid namespace");
   if (!support.bubblewrap && support.landlock > 0) {
     files = {"file system", true,
              fmt::format("landlock {}: system and interpreter read-only, no other folder, nothing to write to for a "
-                         "candidate; no capabilities",
+                         "candidate",
                          support.landlock)};
     if (support.landlock >= with_tcp && support.seccomp) {
-      network = {"network", true, "landlock: no TCP; the candidate's system-call filter: only local sockets"};
+      network = {"network", true, "landlock: no TCP; the candidate's system-call filter: no sockets"};
+    }
+    if (support.seccomp) {
+      processes = {"other processes", true,
+                   "landlock: visible by number, not readable; the candidate's system-call filter: no signals, no "
+                   "limits and no priorities of others"};
     }
   }
   return {
-      by_bubblewrap("namespaces", "bubblewrap: user, pid, net, ipc, uts and mount namespaces, no capabilities"),
+      by_bubblewrap("namespaces", "bubblewrap: user, pid, net, ipc, uts and mount namespaces"),
       std::move(files),
       std::move(network),
+      std::move(processes),
+      {"capabilities", true, "none, whoever runs the judge"},
       {"no_new_privs", support.no_new_privs, "set before the command is executed"},
       {"resource limits", true, "core dumps, and memory, file size and processor time where the command names them"},
       {"inherited descriptors", true, "closed, but for those that the command names"},
       {"process tree", true, "killed as a whole: pid namespace or subreaper"},
   };
+}
+
+std::vector<std::string> resting_on_filter(const SandboxSupport& support) {
+  if (support.bubblewrap) return {};
+  return {"network", "other processes"};
 }
 
 }  // namespace cuda_agent::exec

@@ -33,10 +33,12 @@ struct SandboxPlan {
 struct SandboxSupport {
   bool bubblewrap = false;  ///< a sandboxed `true` ran
   std::filesystem::path bubblewrap_path;
-  std::string reason;       ///< why not, with what to do, when bubblewrap is false
+  std::string reason;       ///< why not, with what to do, when bubblewrap is false; and of landlock when that is 0
   bool tmpfs_size = false;  ///< this bubblewrap can limit the size of a tmpfs
   int landlock = 0;         ///< without bubblewrap: the version of landlock (confinement.hpp); 0: none
   bool seccomp = false;     ///< the kernel has seccomp filters
+  /// As root: files and folders of /etc that an ordinary user could not read. Hidden.
+  std::vector<std::filesystem::path> private_places;
   bool no_new_privs = true;
 };
 
@@ -45,8 +47,12 @@ struct SandboxSupport {
 /// bubblewrap is not.
 const SandboxSupport& probe_sandbox();
 
-/// The lines for the verdict's `protections`.
+/// The lines for the verdict's `protections`. Without bubblewrap those of `resting_on_filter` hold as long as the
+/// candidate's system-call filter does.
 std::vector<Protection> protections(const SandboxSupport& support);
+
+/// The names of those protections that rest on the candidate's system-call filter, too.
+std::vector<std::string> resting_on_filter(const SandboxSupport& support);
 
 /// The argv prefix that runs a command in `plan` (ends with "--"), with namespaces user, pid, net, ipc, uts, mount,
 /// --die-with-parent and --new-session, cwd `cwd` inside.

@@ -1,13 +1,16 @@
 #include <cerrno>
 #include <fstream>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <linux/seccomp.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "exec/child.hpp"
+#include "exec/root_access.hpp"
 #include "exec/sandbox.hpp"
 #include "util/environment.hpp"
 #include "util/text.hpp"
@@ -63,23 +66,21 @@ bool can_limit_tmpfs(const fs::path& bubblewrap) {
   return help && help->output.find("--size BYTES") != std::string::npos;
 }
 
-SandboxSupport probe() {
-  SandboxSupport support;
-  support.seccomp = kernel_has_seccomp_filters();
-  auto const asked = util::get_env("CUDA_AGENT_SANDBOX");
-  if (asked == "none") {
-    support.reason = "switched off by CUDA_AGENT_SANDBOX=none in the environment";
-    return support;
-  }
+/// What confines without bubblewrap, and where nothing does, why not.
+void look_for_landlock(SandboxSupport& support) {
   support.landlock = landlock_version();
-  if (asked == "landlock") {
-    support.reason = "bubblewrap is switched off by CUDA_AGENT_SANDBOX=landlock in the environment";
-    return support;
-  }
+  if (support.landlock > 0 || support.bubblewrap) return;
+  support.reason += fmt::format(
+      "; and there is no landlock ({}): Linux 5.13 or newer has it, where the boot parameter "
+      "lsm= names it",
+      std::generic_category().message(errno));
+}
+
+void try_bubblewrap(SandboxSupport& support) {
   auto const bubblewrap = util::find_executable("bwrap");
   if (!bubblewrap) {
     support.reason = "bubblewrap is not installed (no bwrap on PATH): apt-get install bubblewrap";
-    return support;
+    return;
   }
   support.bubblewrap_path = *bubblewrap;
   support.tmpfs_size = can_limit_tmpfs(*bubblewrap);
@@ -95,6 +96,23 @@ SandboxSupport probe() {
   } else {
     support.bubblewrap = true;
   }
+}
+
+SandboxSupport probe() {
+  SandboxSupport support;
+  support.seccomp = kernel_has_seccomp_filters();
+  if (::geteuid() == 0) support.private_places = private_places("/etc");
+  auto const asked = util::get_env("CUDA_AGENT_SANDBOX");
+  if (asked == "none") {
+    support.reason = "switched off by CUDA_AGENT_SANDBOX=none in the environment";
+    return support;
+  }
+  if (asked == "landlock") {
+    support.reason = "bubblewrap is switched off by CUDA_AGENT_SANDBOX=landlock in the environment";
+  } else {
+    try_bubblewrap(support);
+  }
+  look_for_landlock(support);
   return support;
 }
 

@@ -2,7 +2,10 @@
 // libseccomp, so that the worker module needs no library of its own.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include <sys/types.h>
 
 #include "cuda_agent/error.hpp"
 
@@ -15,7 +18,9 @@ enum class Seal {
   no_new_threads,
 };
 
-/// The filter as an array of `struct sock_filter` of this machine, hexadecimal. Errors: environment_error.
-Result<std::string> seal_filter(Seal seal);
+/// The filter as an array of `struct sock_filter` of this machine, hexadecimal. A process without namespaces of its own
+/// is told by its number: it then sends no signals to others, changes none's limits, priority or processors, makes no
+/// sockets but pairs, and leaves no shared memory and no queues. Errors: environment_error.
+Result<std::string> seal_filter(Seal seal, std::optional<pid_t> among_others = {});
 
 }  // namespace cuda_agent::exec

@@ -5,19 +5,24 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
 
+#include "exec/sandbox.hpp"
 #include "exec/seal.hpp"
 
 namespace cuda_agent::judge {
 namespace {
 
 Result<nlohmann::json> seal(Worker& candidate, exec::Seal kind, bool devices, util::Deadline deadline) {
-  auto const filter = exec::seal_filter(kind);
+  auto const filter = exec::seal_filter(kind, number_among_others(candidate));
   if (!filter) return fail(filter.error());
   return candidate.request({{"op", "seal"}, {"filter", *filter}, {"devices", devices}}, {}, deadline,
                            "sealing the candidate's worker");
 }
 
 }  // namespace
+
+std::optional<pid_t> number_among_others(const Worker& worker) {
+  return exec::probe_sandbox().bubblewrap ? std::nullopt : std::optional(worker.pid());
+}
 
 Result<CandidateSeal> seal_processes(Worker& candidate, bool gpu, util::Deadline deadline) {
   auto const sealed = seal(candidate, exec::Seal::no_new_processes, gpu, deadline);

@@ -1,7 +1,10 @@
 // What is taken from a candidate's worker before it hears of its candidate, and once that is warm.
 #pragma once
 
+#include <optional>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "cuda_agent/error.hpp"
 #include "cuda_agent/verdict.hpp"
@@ -14,6 +17,9 @@ struct CandidateSeal {
   std::vector<Protection> protections;  ///< in force or not, in the worker's words why not
   int threads = 0;                      ///< of the worker when it was sealed
 };
+
+/// The worker's number where it has no namespaces of its own: its filter then keeps it from others.
+std::optional<pid_t> number_among_others(const Worker& worker);
 
 /// From now on the worker executes no program, makes no process and traces none; with `gpu` it opens no device either.
 /// Errors: those of a request to the worker.

@@ -9,9 +9,11 @@
 
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
+#include <unistd.h>
 
 #include "build/object_store.hpp"
 #include "build/worker_module.hpp"
+#include "exec/root_access.hpp"
 #include "exec/sandbox.hpp"
 #include "judge/candidate_seal.hpp"
 #include "judge/device_state.hpp"
@@ -204,9 +206,29 @@ class Judgement {
       m_progress.note(fmt::format("NVML is {}", missing->second));
     }
     m_untraced = why_untraced();
+    if (auto reached = within_reach(); !reached) return reached;
     for (auto& protection : exec::protections(exec::probe_sandbox())) {
       if (auto allowed = required(protection); !allowed) return allowed;
       m_verdict.protections.push_back(protection);
+    }
+    return {};
+  }
+
+  /// Workers and compilers have no capabilities. What root reaches only by those is out of their reach, and that shall
+  /// not look like the candidate's fault.
+  Result<void> within_reach() const {
+    if (::geteuid() != 0) return {};
+    build::Interpreter const& python = m_machine.interpreter;
+    for (fs::path const& place : {m_scratch, m_cache.root, python.prefix, python.base_prefix, python.torch_dir}) {
+      fs::path const closed = exec::closed_to_root(place);
+      if (closed.empty()) continue;
+      return fail(
+          Outcome::environment_error,
+          fmt::format("{} is closed to a sandbox that root starts: it belongs to another user, and the processes in "
+                      "the sandbox have no capabilities; needed for {}",
+                      closed.string(), place.string()),
+          {"judge as the user to whom it belongs",
+           fmt::format("or let others enter that folder: chmod o+x {}", closed.string())});
     }
     return {};
   }
@@ -516,7 +538,7 @@ class Judgement {
   Result<void> seal_candidate() {
     if (m_options.without == Layer::seal) {
       m_verdict.protections.push_back({"system-call filter", false, "--without seal"});
-      return {};
+      return without_filter();
     }
     bool const gpu = m_machine.target == build::Target::cuda;
     if (gpu) {  // what the gate needs of the device is opened before it can no longer be
@@ -528,6 +550,21 @@ class Judgement {
     for (Protection const& one : sealed->protections) {
       m_verdict.protections.push_back(one);
       if (auto allowed = required(one); !allowed) return allowed;
+      if (one.name == "system-call filter" && !one.in_force) {
+        if (auto allowed = without_filter(); !allowed) return allowed;
+      }
+    }
+    return {};
+  }
+
+  /// What was said before the filter was tried may rest on it.
+  Result<void> without_filter() {
+    for (std::string const& name : exec::resting_on_filter(exec::probe_sandbox())) {
+      for (Protection& one : m_verdict.protections) {
+        if (one.name != name || !one.in_force) continue;
+        one = {name, false, "rests on the system-call filter, which is not in force"};
+        if (auto allowed = required(one); !allowed) return allowed;
+      }
     }
     return {};
   }

@@ -7,6 +7,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "exec/seal.hpp"
+#include "judge/candidate_seal.hpp"
 #include "util/text.hpp"
 
 namespace cuda_agent::judge {
@@ -23,7 +24,7 @@ constexpr const char* tracing = "tracing the kernels of ModelNew";
 
 Result<void> KernelTrace::begin(Exchange& exchange, const Subject& subject, util::Deadline deadline) {
   if (auto const ready = m_worker->ready(deadline); !ready) return fail(ready.error());
-  auto const filter = exec::seal_filter(exec::Seal::no_new_processes);
+  auto const filter = exec::seal_filter(exec::Seal::no_new_processes, number_among_others(*m_worker));
   if (!filter) return fail(filter.error());
   nlohmann::json arenas = nlohmann::json::array();
   std::vector<int> descriptors;

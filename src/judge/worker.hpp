@@ -83,6 +83,8 @@ class Worker final : public device::Peer {
   void resume() override;
 
   Role role() const { return m_role; }
+  /// Of its Python process, once it is ready; 0 before.
+  pid_t pid() const { return m_pid; }
   /// The folder that it was started with, and the same as the process sees it.
   const std::filesystem::path& folder() const { return m_folder; }
   const std::filesystem::path& folder_inside() const { return m_folder_inside; }

@@ -465,6 +465,8 @@ def main():
     for path in config["paths"]:
         if path not in sys.path:
             sys.path.append(path)
+    if config["hidden"]:
+        _cuda_agent.hide()
     worker = _cuda_agent.Worker(config["fd"])
     _cuda_agent.cache_cpu_memory()
     _cuda_agent.start_witness()

@@ -105,6 +105,7 @@ PYBIND11_MODULE(_cuda_agent, m) {
         return answer;
       },
       "The operators that models have called so far, and whether the recorder is still there.");
+  m.def("hide", &worker::hide, "Keeps other processes of the same user from reading this one's memory.");
   m.def(
       "seal",
       [](const py::bytes& filter, bool devices) {

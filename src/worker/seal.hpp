@@ -19,4 +19,7 @@ struct SealReport {
 /// working, and a second one cannot be made.
 SealReport seal(const std::string& filter, bool devices);
 
+/// From now on other processes of the same user cannot read this one's memory, environment and descriptors.
+void hide();
+
 }  // namespace worker

@@ -53,10 +53,10 @@ def environment(**changes):
     return result
 
 
-def start(*arguments, cwd=None, env=None, **options):
-    """A running command, for tests that interrupt it."""
+def start(*arguments, cwd=None, env=None, before=(), **options):
+    """A running command, for tests that interrupt it; `before` is a command line that starts another one."""
     return subprocess.Popen(
-        [str(BINARY), *map(str, arguments)],
+        [*before, str(BINARY), *map(str, arguments)],
         cwd=cwd,
         env=environment(**(env or {})),
         stdin=options.pop("stdin", subprocess.DEVNULL),

@@ -62,3 +62,11 @@ def test_the_compiler_sees_no_more_than_it_needs(tmp_path):
 def test_strict_asks_for_more(tmp_path):
     answer = judged("verify", tiny_workspace(tmp_path / "w"), "--require-sandbox", "strict", env=LANDLOCK)
     expect(answer, 3, "environment_error", "namespaces is not in force", fault="environment")
+
+
+def test_what_rests_on_the_system_call_filter_is_not_claimed_without_it(tmp_path):
+    made = tiny_workspace(tmp_path / "w")
+    verdict = expect(judged("verify", made, "--trials", "1", "--without", "seal", env=LANDLOCK), 0, "pass", fault="none")
+    held = protections(verdict)
+    assert held["file system"] and held["capabilities"]
+    assert not (held["system-call filter"] or held["network"] or held["other processes"])

@@ -267,6 +267,12 @@ TEST(Spawn, TheChildCannotGainPrivilegesAndLeadsASession) {
   EXPECT_EQ(output_of(shell("test $(cut -d' ' -f6 /proc/$$/stat) = $$ && echo leads")), "leads\n");
 }
 
+TEST(Spawn, ACommandCanBeStartedWithoutCapabilities) {
+  Command command = shell("grep -E 'Cap(Prm|Eff)' /proc/self/status");
+  command.no_capabilities = true;
+  EXPECT_EQ(output_of(command), "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n");
+}
+
 TEST(Limits, AreInForce) {
   Command command = shell("ulimit -c; ulimit -n; ulimit -v; ulimit -f; ulimit -t");
   command.limits.open_files = 64;

@@ -54,6 +54,13 @@ TEST_F(ConfinementTest, WhatIsNotShownIsOutOfReach) {
   EXPECT_FALSE(fs::exists("/tmp/confinement-test-litter"));
 }
 
+TEST_F(ConfinementTest, WhatOnlyRootMayReadIsOutOfReach) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can read it outside";
+  if (!fs::exists("/etc/shadow")) GTEST_SKIP() << "there is no /etc/shadow here";
+  EXPECT_NE(shell("cat /etc/shadow").find("Permission denied"), std::string::npos);
+  EXPECT_EQ(shell("cat /etc/passwd >/dev/null && ls /etc >/dev/null && echo good"), "good\n");
+}
+
 TEST_F(ConfinementTest, AWritableFolderIsWritable) {
   EXPECT_EQ(
       shell("mkdir $FOLDER/writable/new && echo words > $FOLDER/writable/new/file && cat $FOLDER/writable/new/file && "

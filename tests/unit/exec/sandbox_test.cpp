@@ -202,6 +202,24 @@ TEST_F(Sandbox, DaemonsEndWithTheCommand) {
   EXPECT_FALSE(somebody_runs(span));
 }
 
+// A process of root's is the owner of these, whatever capabilities it lacks.
+TEST_F(Sandbox, TheKernelsSettingsAreReadOnly) {
+  EXPECT_EQ(
+      output_of(boxed("for f in /proc/sys/kernel/core_pattern /proc/sys/vm/swappiness /proc/self/comm; do "
+                      "( : >> $f ) 2>/dev/null && echo $f; done; cat /proc/sys/vm/swappiness >/dev/null && echo ok")),
+      "ok\n");
+}
+
+TEST_F(Sandbox, WhatOnlyRootMayReadIsHidden) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can read it outside";
+  std::string const first = "f=$(find /etc -type f ! -perm -o+r | head -n 1); ";
+  if (output_of(shell(first + "echo $f")) == "\n") GTEST_SKIP() << "every file of /etc is for everybody here";
+  std::string const name = util::trim(output_of(shell(first + "echo $f")));
+  EXPECT_EQ(output_of(shell("cat " + name + " >/dev/null && echo read")), "read\n");
+  EXPECT_EQ(output_of(boxed("cat " + name + " >/dev/null 2>&1 && echo read; cat /etc/passwd >/dev/null && echo good")),
+            "good\n");
+}
+
 TEST_F(Sandbox, ProtectionsSayWhatIsInForce) {
   auto const all = protections(probe_sandbox());
   auto const named = [&](const char* name) {

@@ -1,6 +1,7 @@
 // Each case runs in a child process: a seal cannot be taken off again.
 #include "exec/seal.hpp"
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -12,9 +13,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/ipc.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +51,21 @@ bool sealed(Seal seal, const std::function<bool()>& holds) {
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+
+/// The same for a process that has no namespaces of its own.
+bool sealed_among_others(const std::function<bool()>& holds) {
+  pid_t const child = ::fork();
+  if (child == 0) {
+    auto const filter = seal_filter(Seal::no_new_processes, ::getpid());
+    bool const good = filter && worker::seal(bytes_of(*filter), false).filter;
+    ::_exit(good && holds() ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool refused(long result) { return result == -1 && errno == EPERM; }
 
 bool thread_runs() {
   std::atomic<bool> ran = false;
@@ -104,6 +125,52 @@ TEST(Seal, OnlyLocalSocketsAreMade) {
     }
     return good;
   }));
+}
+
+TEST(Seal, AmongOthersSignalsGoToOnesOwnProcessOnly) {
+  pid_t const other = ::getpid();
+  EXPECT_TRUE(sealed_among_others([] {
+    std::signal(SIGUSR1, SIG_IGN);
+    return ::kill(::getpid(), SIGUSR1) == 0 && std::raise(SIGUSR1) == 0;
+  }));
+  for (pid_t const target : {other, 0, -1, -other}) {
+    EXPECT_TRUE(sealed_among_others([target] { return refused(::kill(target, 0)); })) << target;
+  }
+  EXPECT_TRUE(sealed_among_others([other] { return refused(::syscall(SYS_tgkill, other, other, 0)); }));
+  EXPECT_TRUE(sealed_among_others([] { return refused(::syscall(SYS_pidfd_send_signal, -1, 0, nullptr, 0)); }));
+}
+
+TEST(Seal, AmongOthersLimitsAndPrioritiesAreOnesOwnOnly) {
+  pid_t const other = ::getpid();
+  EXPECT_TRUE(sealed_among_others([] {
+    rlimit limit{};
+    return ::getrlimit(RLIMIT_CORE, &limit) == 0 && ::setpriority(PRIO_PROCESS, 0, 19) == 0;
+  }));
+  EXPECT_TRUE(sealed_among_others([other] {
+    rlimit limit{};
+    return refused(::prlimit(other, RLIMIT_CORE, nullptr, &limit));
+  }));
+  EXPECT_TRUE(sealed_among_others([other] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(0, &set);
+    return refused(::sched_setaffinity(other, sizeof set, &set));
+  }));
+  EXPECT_TRUE(
+      sealed_among_others([other] { return refused(::setpriority(PRIO_PROCESS, static_cast<id_t>(other), 19)); }));
+  EXPECT_TRUE(sealed_among_others([] { return refused(::setpriority(PRIO_USER, 0, 19)); }));
+}
+
+TEST(Seal, AmongOthersOnlyPairsOfStreamsAreMade) {
+  EXPECT_TRUE(sealed_among_others([] {
+    std::array<int, 2> pair{};
+    return refused(::socket(AF_UNIX, SOCK_STREAM, 0)) && ::socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()) == 0 &&
+           refused(::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair.data()));
+  }));
+}
+
+TEST(Seal, AmongOthersNothingIsLeftToThem) {
+  EXPECT_TRUE(sealed_among_others([] { return refused(::shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600)); }));
 }
 
 TEST(Seal, ThreadsAreAllowedUntilTheyAreForbidden) {
