@@ -28,6 +28,8 @@ std::map<std::string, std::string> judge_environment() {
   for (auto const* const unwanted : {"CUDA_AGENT", "CXX", "NO_COLOR", "TORCH_CUDA_ARCH_LIST"}) {
     environment.erase(unwanted);
   }
+  // Each case has workers of its own: no resident session.
+  environment["CI"] = "true";
   return environment;
 }
 

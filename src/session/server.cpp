@@ -136,6 +136,8 @@ class Server {
           coming = m_coming.front();
           m_coming.pop_front();
         }
+        m_supply->note_waiting(static_cast<int>(
+            std::count_if(m_clients.begin(), m_clients.end(), [](const Shared& one) { return one->asked; })));
       }
       if (next) {
         answer(*next);

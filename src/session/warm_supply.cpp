@@ -70,8 +70,8 @@ std::unique_ptr<LoadedReference> WarmSupply::reference(const std::string& key) {
 }
 
 void WarmSupply::keep(std::unique_ptr<LoadedReference> reference) {
-  // What torch's allocator keeps for later is given back, the task's weights stay. A model that remembers its calls would
-  // give the next candidate other results than a new one.
+  // What torch's allocator keeps for later is given back, the task's weights stay. A model that remembers its calls
+  // would give the next candidate other results than a new one.
   auto const limit = util::Deadline::after(std::chrono::seconds(5));
   auto const left = reference->worker->request({{"op", "idle"}}, {}, limit, "going idle");
   if (!left || !left->value("as_constructed", false)) return;
@@ -82,7 +82,9 @@ void WarmSupply::keep(std::unique_ptr<LoadedReference> reference) {
 
 void WarmSupply::expect(const WorkerSetup& reference, const WorkerSetup& candidate, const std::string& task) {
   remember(candidate);
-  if (standbys_of(m_wanted->key) == 0) start_standby(candidate);
+  constexpr int most = 3;
+  int const wanted = std::clamp(m_waiting, 1, most);
+  for (int have = standbys_of(m_wanted->key); have < wanted; ++have) start_standby(candidate);
   bool const known =
       std::any_of(m_references.begin(), m_references.end(), [&](auto const& one) { return one->task == task; });
   if (!known && standbys_of(key_of(reference)) == 0) start_standby(reference);
@@ -120,7 +122,7 @@ void WarmSupply::tend() {
   std::erase_if(m_standbys, [](const Standby& one) { return one.worker == nullptr; });
   if (m_wanted) {
     // Those of other setups have not been asked for lately.
-    while (static_cast<int>(m_standbys.size()) > m_limits.standbys + 1) m_standbys.pop_front();
+    while (static_cast<int>(m_standbys.size()) > std::max(m_limits.standbys, m_waiting) + 1) m_standbys.pop_front();
     while (standbys_of(m_wanted->key) < m_limits.standbys) {
       auto const before = m_standbys.size();
       start_standby(m_wanted->setup);

@@ -35,6 +35,8 @@ class WarmSupply final : public judge::Supply {
   void settle(util::Deadline deadline) override;
   Result<std::shared_ptr<device::Backend>> gpu(const std::string& name) override;
 
+  /// How many asks are on their way or wait for their turn.
+  void note_waiting(int asks) { m_waiting = asks; }
   /// Between asks: starts what was used up, takes note of what has come up. Does not wait.
   void tend();
   /// Whether something is still being started.
@@ -72,6 +74,7 @@ class WarmSupply final : public judge::Supply {
   std::unique_ptr<Kept> m_wanted;                                   ///< what candidate standbys are started as
   std::shared_ptr<device::Backend> m_gpu;
   std::string m_gpu_name;
+  int m_waiting = 0;
   int m_reused = 0;
   int m_started = 0;
 };

@@ -45,6 +45,7 @@ def environment(**changes):
     """The environment of a command; a value of None removes a variable."""
     result = {name: value for name, value in os.environ.items() if name not in UNWANTED}
     result["CUDA_AGENT_CACHE"] = str(CACHE)
+    result["CI"] = "true"  # no session: test_session.py tests that
     for name, value in changes.items():
         if value is None:
             result.pop(name, None)
