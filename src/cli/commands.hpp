@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "cli/console.hpp"
@@ -31,7 +32,8 @@ struct AskOptions {
   std::string task;         ///< folder whose model.py counts; empty: the workspace's
   std::string task_sha256;  ///< what model.py must be; empty: anything
   bool grade = false;       ///< three asks, one signed answer
-  bool session = true;      ///< a resident session may answer
+  /// Whether a resident session answers; unset: where it is the rule.
+  std::optional<bool> session;
   judge::Options judge;
 };
 

@@ -216,8 +216,14 @@ void add_size_flag(CLI::App& command, const std::string& name, std::uint64_t& by
 }
 
 void add_session_flag(CLI::App& command, AskOptions& options) {
-  command.add_flag("!--no-session", options.session,
-                   "Judge in this process: no resident session is started or asked; so it is where CI=true");
+  auto* const with = command.add_flag_callback(
+      "--session", [&options] { options.session = true; },
+      "Let a resident session answer, which is started if need be: the rule on the CPU, but where CI=true");
+  auto* const without = command.add_flag_callback(
+      "--no-session", [&options] { options.session = false; },
+      "Judge in this process, with workers of its own: the rule on a GPU, and where CI=true");
+  with->excludes(without);
+  for (auto* const flag : {with, without}) flag->option_text(" ");
 }
 
 void add_policy_flag(CLI::App& command, judge::Options& options) {

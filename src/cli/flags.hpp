@@ -43,7 +43,7 @@ void add_device_flags(CLI::App& command, judge::Options& options);
 void add_build_flags(CLI::App& command, judge::Options& options);
 /// --task, --task-sha256, --require-sandbox.
 void add_task_flags(CLI::App& command, AskOptions& options);
-/// --no-session.
+/// --session, --no-session.
 void add_session_flag(CLI::App& command, AskOptions& options);
 /// --policy.
 void add_policy_flag(CLI::App& command, judge::Options& options);

@@ -9,6 +9,7 @@
 
 #include "cli/ask.hpp"
 #include "cli/outcome.hpp"
+#include "device/cuda/cuda_backend.hpp"
 #include "session/client.hpp"
 #include "util/environment.hpp"
 #include "util/files.hpp"
@@ -27,7 +28,12 @@ bool in_ci() {
 
 /// Only what is asked again and again gains from it; a grade wants workers that nobody has had before.
 bool wants_session(const AskOptions& options) {
-  return options.session && !options.grade && options.judge.stage != judge::Stage::compile && !in_ci();
+  if (options.grade || options.judge.stage == judge::Stage::compile) return false;
+  if (options.session) return *options.session;
+  // Not measured on a GPU so far: there it has to be asked for.
+  bool const gpu = options.judge.device == judge::Device::cuda || !options.judge.gpu.empty() ||
+                   (options.judge.device == judge::Device::automatic && device::cuda_is_there());
+  return !gpu && !in_ci();
 }
 
 /// The session of this place, started when there is none.

@@ -87,8 +87,12 @@ class Server {
     auto lock =
         util::FileLock::acquire(m_place.lock(), "cuda-agent session", Deadline::after(std::chrono::seconds(0)), {});
     if (!lock) return fail(lock.error());
-    // What a session that was killed has left.
+    // What a session that was killed has left. Its words stay, up to a megabyte.
     std::error_code ignored;
+    constexpr std::uintmax_t much = std::uintmax_t{1} << 20;
+    if (std::filesystem::file_size(m_place.log(), ignored) > much && !ignored) {
+      std::filesystem::resize_file(m_place.log(), 0, ignored);
+    }
     std::filesystem::remove_all(m_place.workers(), ignored);
     if (auto made = util::make_folders(m_place.workers()); !made) return made;
     auto listening = listen_at(m_place);

@@ -61,7 +61,8 @@ void cancel() noexcept {
 void forget_cancel() noexcept {
   g_cancelled.store(false);
   std::uint64_t count = 0;
-  if (g_signal.load() == 0) [[maybe_unused]] ssize_t const taken = ::read(g_event.load(), &count, sizeof count);
+  if (g_signal.load() == 0) [[maybe_unused]]
+    ssize_t const taken = ::read(g_event.load(), &count, sizeof count);
   // A signal between the two would have been taken with the rest.
   if (g_signal.load() != 0) on_signal(g_signal.load());
 }
