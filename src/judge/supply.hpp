@@ -21,9 +21,9 @@ struct LoadedReference {
   std::string key;   ///< of everything that it was made of
   std::string task;  ///< SHA-256 of its model.py
   std::unique_ptr<Worker> worker;
-  nlohmann::json description;  ///< its own, of the task
-  TaskFacts facts;             ///< what the look at it found
-  std::uint64_t seed = 0;      ///< of the constructors
+  nlohmann::json description = nlohmann::json::object();  ///< its own, of the task
+  TaskFacts facts;                                        ///< what the look at it found
+  std::uint64_t seed = 0;                                 ///< of the constructors
   std::uint64_t input_bytes = 0;
   std::uint64_t result_bytes = 0;
   std::uint64_t gpu_bytes = 0;  ///< about what its process holds while it is idle

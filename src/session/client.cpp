@@ -54,6 +54,7 @@ std::optional<Connection> Connection::open(const Place& place) {
 
 Result<Connection> Connection::start(const Place& place, const std::vector<std::string>& command, Deadline deadline) {
   std::vector<const char*> argv;
+  argv.reserve(command.size() + 1);
   for (auto const& word : command) argv.push_back(word.c_str());
   argv.push_back(nullptr);
   std::string const log = place.log().string();

@@ -19,10 +19,11 @@ namespace cuda_agent::session {
 struct Ask {
   std::vector<std::string> arguments;
   std::string folder;
-  bool colour = false;      ///< its standard output takes colours
-  double began = 0;         ///< when the client was started: seconds of the steady clock, which all processes share
-  double waited = 0;        ///< seconds, for its turn
-  nlohmann::json compiled;  ///< {source: seconds} of what the client has compiled for it just now
+  bool colour = false;  ///< its standard output takes colours
+  double began = 0;     ///< when the client was started: seconds of the steady clock, which all processes share
+  double waited = 0;    ///< seconds, for its turn
+  nlohmann::json compiled =
+      nlohmann::json::object();  ///< {source: seconds} of what the client has compiled for it just now
 };
 
 /// What the command line brings.
