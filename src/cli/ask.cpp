@@ -336,12 +336,15 @@ int answer_ask(const AskOptions& options, Console& console) {
   return finish(ask, std::move(verdict), options, console);
 }
 
-Front answer_front(const AskOptions& options, Console& console, util::Progress& progress) {
+Front answer_front(const AskOptions& options, Console& console, std::unique_ptr<util::Progress>& progress) {
   AskOptions front = options;
   front.judge.front_only = true;
   Ask ask(front);
-  auto verdict = ask.answer(progress);
-  if (verdict.outcome != Outcome::pass) return {finish(ask, std::move(verdict), options, console), {}};
+  auto verdict = ask.answer(*progress);
+  if (verdict.outcome != Outcome::pass) {
+    progress.reset();  // clears its line before the report
+    return {finish(ask, std::move(verdict), options, console), {}};
+  }
   nlohmann::json objects = nlohmann::json::object();
   if (verdict.build) {
     for (BuiltObject const& one : verdict.build->objects) {

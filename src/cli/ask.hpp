@@ -1,6 +1,7 @@
 // An ask inside of another command.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include <nlohmann/json.hpp>
@@ -23,7 +24,7 @@ struct Front {
   std::optional<int> code;
   nlohmann::json compiled;
 };
-Front answer_front(const AskOptions& options, Console& console, util::Progress& progress);
+Front answer_front(const AskOptions& options, Console& console, std::unique_ptr<util::Progress>& progress);
 
 /// Tells the session's supply what an ask will need.
 int expect_ask(const AskOptions& options, const Resident& resident);

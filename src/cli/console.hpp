@@ -32,7 +32,7 @@ struct Console {
   std::ostream& err;
   bool colour = false;                   ///< standard output takes colours
   bool updating = false;                 ///< standard error is a terminal that can rewrite its line
-  std::vector<std::string> arguments{};  ///< the command line
+  std::vector<std::string> arguments{};  ///< the command line; empty where the caller is not cuda-agent itself
   Resident* resident = nullptr;
 };
 

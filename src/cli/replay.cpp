@@ -3,7 +3,10 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
@@ -16,26 +19,41 @@ namespace {
 
 using nlohmann::json;
 
+struct Seeds {
+  std::uint64_t of_inputs = 0;
+  std::optional<std::uint64_t> of_constructors;
+  std::string text;
+};
+
 struct Ask {
-  std::uint64_t seed = 0;
+  Seeds seeds;
   std::string outcome;
   int trials = 0;
 };
 
-std::optional<std::uint64_t> seed_of(const json& value) {
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  auto const result = std::from_chars(text.data(), text.data() + text.size(), number);
+  return result.ec == std::errc() && result.ptr == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+/// "S" or "S/C", as verdicts print it.
+std::optional<Seeds> seeds_of(const json& value) {
   if (!value.is_string()) return std::nullopt;
-  auto const& text = value.get_ref<const std::string&>();
-  std::uint64_t seed = 0;
-  auto const result = std::from_chars(text.data(), text.data() + text.size(), seed);
-  return result.ec == std::errc() && result.ptr == text.data() + text.size() ? std::optional(seed) : std::nullopt;
+  std::string_view const text = value.get_ref<const std::string&>();
+  auto const slash = text.find('/');
+  auto const inputs = number_in(text.substr(0, slash));
+  auto const constructors = slash == std::string_view::npos ? inputs : number_in(text.substr(slash + 1));
+  if (!inputs || !constructors) return std::nullopt;
+  return Seeds{*inputs, *constructors == *inputs ? std::nullopt : constructors, std::string(text)};
 }
 
 void add(std::vector<Ask>& asks, const json& of, const json& seed) {
-  auto const number = seed_of(seed);
+  auto seeds = seeds_of(seed);
   auto const& checked = of.at("correctness");
   // Nothing was checked: there is nothing to repeat.
-  if (!number || !checked.is_object() || checked.at("trials").get<int>() < 1) return;
-  asks.push_back({*number, of.at("outcome").get<std::string>(), checked.at("trials").get<int>()});
+  if (!seeds || !checked.is_object() || checked.at("trials").get<int>() < 1) return;
+  asks.push_back({std::move(*seeds), of.at("outcome").get<std::string>(), checked.at("trials").get<int>()});
 }
 
 /// The asks whose checks can be repeated.
@@ -74,11 +92,12 @@ Result<Replay> replay(const json& verdict, const CheckVerdictOptions& options, C
     again.output = options.output;
     again.judge = options.judge;
     again.judge.stage = judge::Stage::verify;
-    again.judge.seed = ask.seed;
+    again.judge.seed = ask.seeds.of_inputs;
+    again.judge.constructor_seed = ask.seeds.of_constructors;
     again.judge.trials = ask.trials;
     Verdict const got = answer_quietly(again, console);
     auto const outcome = std::string(to_string(got.outcome));
-    result.done.push_back(fmt::format("seed {}, {} trials: {}", ask.seed, ask.trials, outcome));
+    result.done.push_back(fmt::format("seed {}, {} trials: {}", ask.seeds.text, ask.trials, outcome));
     for (auto const& [what, own, said] :
          {std::tuple{"task", got.task.sha256, verdict.at("task").at("sha256")},
           std::tuple{"candidate", got.candidate.sha256, verdict.at("candidate").at("sha256")}}) {
@@ -88,7 +107,7 @@ Result<Replay> replay(const json& verdict, const CheckVerdictOptions& options, C
       }
     }
     if (outcome != checked_outcome(ask.outcome)) {
-      result.problems.push_back(fmt::format("replay: seed {} came out as {} instead of {}: {}", ask.seed, outcome,
+      result.problems.push_back(fmt::format("replay: seed {} came out as {} instead of {}: {}", ask.seeds.text, outcome,
                                             util::escape_untrusted(ask.outcome, 32), got.message));
     }
     if (!result.problems.empty()) break;

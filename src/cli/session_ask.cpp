@@ -52,7 +52,11 @@ Result<session::Connection> reach(const session::Place& place, util::Progress& p
 }  // namespace
 
 std::optional<int> ask_session(const AskOptions& options, Console& console) {
-  if (!wants_session(options)) return std::nullopt;
+  // A session runs this program again. Without a command line of its own this is another one, such as a test.
+  if (console.arguments.empty() || !wants_session(options)) return std::nullopt;
+  std::error_code gone;
+  auto const folder = fs::current_path(gone);
+  if (gone) return std::nullopt;
   auto const start = util::Clock::now();
   auto progress = make_progress(console, verbosity(options.output));
   auto const without = [&](const Error& error) {
@@ -63,30 +67,24 @@ std::optional<int> ask_session(const AskOptions& options, Console& console) {
   if (!place) return without(place.error());
   auto connection = reach(*place, *progress);
   if (!connection) return without(connection.error());
-  std::error_code ignored;
-  if (auto announced = connection->announce(console.arguments, fs::current_path(ignored).string(), console.colour);
-      !announced) {
+  if (auto announced = connection->announce(console.arguments, folder.string(), console.colour); !announced) {
     return without(announced.error());
   }
-  auto front = answer_front(options, console, *progress);
+  auto front = answer_front(options, console, progress);
   if (front.code) return front.code;
-  bool printed = false;
-  session::Listener const listener{.out =
-                                       [&](const std::string& text) {
-                                         progress.reset();
-                                         printed = true;
-                                         (void)print(console, text);
-                                       },
+  // Printed once it is whole: a session that is lost meanwhile leaves nothing behind.
+  std::string out;
+  session::Listener const listener{.out = [&](const std::string& text) { out += text; },
                                    .err = [&](const std::string& text) { console.err << text; }};
   auto const began = std::chrono::duration<double>(start.time_since_epoch()).count();
   // What waits for its turn is not limited by --timeout: an ask's own time begins when the session takes it.
   auto const limit =
       util::Deadline::after(std::chrono::duration<double>(options.judge.timeout) + std::chrono::hours(1));
   auto const code = connection->answer(began, front.compiled, listener, *progress, limit);
-  if (code) return *code;
-  if (printed) {
-    return print_failure(console, options.command,
-                         {Outcome::environment_error, "the session was lost while its answer was printed"}, false);
+  if (code) {
+    progress.reset();
+    auto const printed = print_result(console, out);
+    return *code != 0 ? *code : printed;
   }
   return without(code.error());
 }

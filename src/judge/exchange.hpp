@@ -93,6 +93,9 @@ class Exchange {
   /// Lends the candidate's worker what its timed calls are started and ended with.
   Result<void> prepare_candidate();
 
+  /// Room for results of so many bytes a call: known from an earlier exchange with the same task.
+  void expect_results(std::uint64_t bytes) { make_room(bytes); }
+
   /// Takes back all that is lent to the reference's worker. False: it does not answer, and is of no more use.
   bool release_reference();
 

@@ -346,8 +346,10 @@ class Judgement {
   Result<void> load_task() {
     Stopwatch const watch(seconds("task"));
     m_exchange.emplace(*m_machine.backend, reference(), m_deadline);
-    if (!m_warm) {
-      if (auto loaded = load_anew(); !loaded) return loaded;
+    if (m_warm) {
+      m_exchange->expect_results(m_reference->result_bytes);
+    } else if (auto loaded = load_anew(); !loaded) {
+      return loaded;
     }
     m_reference_loaded = true;
     m_verdict.task_findings = m_reference->facts.findings;
@@ -368,6 +370,10 @@ class Judgement {
     m_reference->facts = std::move(*lint);
     m_reference->input_bytes = m_exchange->input_bytes();
     m_reference->result_bytes = m_exchange->result_bytes();
+    if (!m_machine.backend->free_memory()) return {};
+    auto const reply = reference().request({{"op", "memory"}}, {}, m_deadline, "asking for its memory");
+    if (!reply) return fail(reply.error());
+    m_reference->model_bytes = reply->value("most", std::uint64_t{0});
     return {};
   }
 
@@ -375,12 +381,12 @@ class Judgement {
   Result<void> look_at_memory() {
     auto const free = m_machine.backend->free_memory();
     if (!free) return {};
-    auto const reply = reference().request({{"op", "memory"}}, {}, m_deadline, "asking for its memory");
-    if (!reply) return fail(reply.error());
+    // What the plan takes for taken already is not yet, where the reference's worker has had its task before.
+    std::uint64_t const lent = m_warm ? 3 * m_reference->input_bytes + 2 * m_reference->result_bytes : 0;
     MemoryFacts const facts{.inputs = m_reference->input_bytes,
                             .results = m_reference->result_bytes,
-                            .model = reply->value("most", std::uint64_t{0}),
-                            .free = *free,
+                            .model = m_reference->model_bytes,
+                            .free = *free - std::min(*free, lent),
                             .baselines = m_options.baseline == Baseline::eager ? 1 : 2,
                             .timed = timed()};
     MemoryPlan const plan = plan_memory(facts);
@@ -411,6 +417,7 @@ class Judgement {
     auto const facts = reference().ready(m_deadline);
     if (!facts) return fail(facts.error());
     note_worker_facts(*facts);
+    if (timed()) m_supply.settle(m_deadline);
     if (m_machine.target == build::Target::cpu) return {};
     // On a GPU whoever waits for the other's lock must not wait for an import.
     if (auto ready = await_candidate(); !ready || !timed() || !m_options.trace_kernels) return ready;
@@ -425,7 +432,9 @@ class Judgement {
   /// where each holds a GPU the driver needs tenths of a second to take it apart.
   void end_workers() {
     m_trace.reset();
-    bool const whole = m_reference_loaded && (m_verdict.fault == Fault::none || m_verdict.fault == Fault::candidate);
+    // Without a layer a candidate may have done more than pass or fail.
+    bool const whole = m_reference_loaded && m_options.without == Layer::none &&
+                       (m_verdict.fault == Fault::none || m_verdict.fault == Fault::candidate);
     bool const kept = whole && !m_options.seed && m_exchange && m_exchange->release_reference();
     m_exchange.reset();
     if (kept) {
@@ -553,7 +562,6 @@ class Judgement {
   Result<void> measure_empty() {
     Stopwatch const watch(seconds("overheads"));
     m_progress.step("measuring the overhead of a call");
-    m_supply.settle(m_deadline);
     if (auto admitted = admit_candidate(); !admitted) return admitted;
     auto const& facts = m_reference->facts;
     auto overheads = measure_overheads(*m_exchange, facts.output, facts.eager_microseconds, m_seed + 1, m_deadline);

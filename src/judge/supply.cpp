@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
 
 #include "device/cuda/cuda_backend.hpp"
 #include "util/files.hpp"
@@ -14,6 +15,12 @@ std::string key_of(const WorkerSetup& setup) {
                          setup.interpreter->executable.string(), setup.interpreter->torch_version,
                          setup.module_folder.string(), setup.cache.string(), setup.device, setup.threads, setup.tf32,
                          setup.compiler);
+  // Folders are bound by what they are, not by their names: one that was removed and made again is another.
+  for (auto const& folder : {setup.module_folder, setup.cache}) {
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) == 0) key += fmt::format(" {}:{}", status.st_dev, status.st_ino);
+  }
+  for (auto const& path : setup.interpreter->search_path) key += " " + path.string();
   for (auto const& [name, value] : setup.needs.environment) key += fmt::format(" {}={}", name, value);
   for (auto const& node : setup.needs.device_nodes) key += " " + node.string();
   return key;

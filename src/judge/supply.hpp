@@ -26,7 +26,8 @@ struct LoadedReference {
   std::uint64_t seed = 0;                                 ///< of the constructors
   std::uint64_t input_bytes = 0;
   std::uint64_t result_bytes = 0;
-  std::uint64_t gpu_bytes = 0;  ///< about what its process holds while it is idle
+  std::uint64_t model_bytes = 0;  ///< most that its process had in use of a GPU beside the inputs
+  std::uint64_t gpu_bytes = 0;    ///< about what its process holds while it is idle
 };
 
 /// What workers have to agree in for one to stand in for another.

@@ -22,7 +22,7 @@ using util::Deadline;
 
 namespace {
 
-Deadline soon() { return Deadline::after(std::chrono::seconds(5)); }
+Deadline shortly() { return Deadline::after(std::chrono::seconds(5)); }
 
 /// In the forked child: nothing of the caller's stays but the environment. A tool that waits for the caller's pipes to
 /// be closed must not wait for the session.
@@ -79,15 +79,19 @@ Result<Connection> Connection::start(const Place& place, const std::vector<std::
 
 Result<void> Connection::announce(const std::vector<std::string>& arguments, const std::string& folder, bool colour) {
   json const message = {{"op", "ask"}, {"arguments", arguments}, {"folder", folder}, {"colour", colour}};
-  return m_channel.send(message.dump(-1, ' ', false, json::error_handler_t::replace), {}, soon());
+  return m_channel.send(message.dump(-1, ' ', false, json::error_handler_t::replace), {}, shortly());
 }
 
 Result<int> Connection::answer(double began, const json& compiled, const Listener& listener, util::Progress& progress,
                                Deadline deadline) {
   json const go = {{"op", "go"}, {"began", began}, {"compiled", compiled}};
-  if (auto sent = m_channel.send(go.dump(), {}, soon()); !sent) return fail(sent.error());
-  for (;;) {
-    auto const message = m_channel.receive(message_limit, deadline);
+  if (auto sent = m_channel.send(go.dump(), {}, shortly()); !sent) return fail(sent.error());
+  // The first word comes at once, whatever is being judged; a session that is stopped or stuck does not say it.
+  for (bool first = true;; first = false) {
+    auto const message = m_channel.receive(message_limit, first ? shortly() : deadline);
+    if (!message && first && message.error().outcome == Outcome::timeout) {
+      return fail(Outcome::environment_error, "the session does not answer");
+    }
     if (!message) return fail(message.error());
     auto const said = util::parse_json(message->text, {.bytes = message_limit, .depth = 8});
     if (!said || !said->is_object() || said->empty()) {
@@ -97,7 +101,8 @@ Result<int> Connection::answer(double began, const json& compiled, const Listene
     auto const& value = said->begin().value();
     if (kind == "code" && value.is_number_integer()) return value.get<int>();
     if (kind == "place" && value.is_number_integer()) {
-      progress.step(fmt::format("waiting for the session's other asks: place {}", value.get<int>()));
+      if (value.get<int>() > 0)
+        progress.step(fmt::format("waiting for the session's other asks: place {}", value.get<int>()));
     } else if (kind == "failed" && value.is_string()) {
       return fail(Outcome::environment_error, fmt::format("the session failed: {}", value.get<std::string>()));
     } else if (value.is_string()) {

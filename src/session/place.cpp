@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,6 +32,15 @@ constexpr const char* variables[] = {"PATH",
                                      "CXX",
                                      "CC",
                                      "TORCH_CUDA_ARCH_LIST",
+                                     "PYTHONPATH",
+                                     "PYTHONHOME",
+                                     "PYTHONUSERBASE",
+                                     "PYENV_VERSION",
+                                     "PYENV_ROOT",
+                                     "CONDA_PREFIX",
+                                     "NVCC_PREPEND_FLAGS",
+                                     "NVCC_APPEND_FLAGS",
+                                     "CUDA_DEVICE_ORDER",
                                      "CUDA_AGENT_PYTHON",
                                      "CUDA_AGENT_CACHE",
                                      "CUDA_AGENT_SANDBOX"};
@@ -44,8 +54,11 @@ std::string identity_of(const fs::path& file) {
 
 fs::path folder_of_user() {
   if (auto const own = util::get_env("CUDA_AGENT_SESSIONS"); own && !own->empty()) return *own;
-  if (auto const runtime = util::get_env("XDG_RUNTIME_DIR"); runtime && !runtime->empty()) {
-    return fs::path(*runtime) / "cuda-agent";
+  // After `su` it may be another user's.
+  struct stat status {};
+  auto const runtime = util::get_env("XDG_RUNTIME_DIR").value_or("");
+  if (runtime.starts_with('/') && ::stat(runtime.c_str(), &status) == 0 && status.st_uid == ::geteuid()) {
+    return fs::path(runtime) / "cuda-agent";
   }
   return fs::path("/tmp") / fmt::format("cuda-agent-{}", ::getuid());
 }
@@ -92,10 +105,24 @@ Result<util::Fd> make_socket(sockaddr_un& address, const fs::path& path) {
 Result<Place> own_place() {
   Place place;
   place.folder = folder_of_user();
+  if (!place.folder.is_absolute()) {
+    return fail(Outcome::environment_error, "CUDA_AGENT_SESSIONS is no absolute path", {"set it to one, or unset it"});
+  }
   if (auto made = make_private(place.folder); !made) return fail(made.error());
   std::string text = identity_of(util::own_executable());
   for (char const* const name : variables) text += fmt::format("\n{}={}", name, util::get_env(name).value_or(""));
+  // How many threads a model gets follows from the processors that a command may use.
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  if (::sched_getaffinity(0, sizeof processors, &processors) == 0) {
+    text.append(reinterpret_cast<const char*>(&processors), sizeof processors);
+  }
   place.key = util::sha256_hex(text).substr(0, 16);
+  if (sockaddr_un address{}; !fill(address, place.socket())) {
+    return fail(Outcome::environment_error,
+                fmt::format("the path of a socket would be too long: {}", place.socket().string()),
+                {"set XDG_RUNTIME_DIR or CUDA_AGENT_SESSIONS to a shorter folder"});
+  }
   return place;
 }
 

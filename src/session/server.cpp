@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -85,7 +86,7 @@ class Server {
 
   Result<void> run() {
     auto lock =
-        util::FileLock::acquire(m_place.lock(), "cuda-agent session", Deadline::after(std::chrono::seconds(0)), {});
+        util::FileLock::acquire(m_place.lock(), "cuda-agent session", Deadline::after(std::chrono::seconds(5)), {});
     if (!lock) return fail(lock.error());
     // What a session that was killed has left. Its words stay, up to a megabyte.
     std::error_code ignored;
@@ -107,6 +108,7 @@ class Server {
       wake();
     }
     (void)::unlink(m_place.socket().c_str());
+    m_listening.reset();
     m_supply.reset();
     std::filesystem::remove_all(m_place.workers(), ignored);
     spdlog::info("session {} has ended", m_place.key);
@@ -125,7 +127,7 @@ class Server {
     auto last = Clock::now();
     while (!m_stopping && !util::signalled()) {
       Shared next;
-      Shared coming;
+      std::optional<Ask> coming;
       {
         std::unique_lock guard(m_mutex);
         // Standbys are looked after now and then.
@@ -137,7 +139,7 @@ class Server {
           m_running = next;
           say_places();
         } else if (!m_coming.empty()) {
-          coming = m_coming.front();
+          coming = m_coming.front()->ask;
           m_coming.pop_front();
         }
         m_supply->note_waiting(static_cast<int>(
@@ -153,7 +155,7 @@ class Server {
         m_supply->tend();
         std::lock_guard const guard(m_mutex);
         m_status = m_supply->status();
-        if (Clock::now() - last > std::chrono::duration<double>(m_options.idle_seconds) && m_clients.empty()) {
+        if (Clock::now() - last > std::chrono::duration<double>(m_options.idle_seconds)) {
           spdlog::info("idle for {:.0f} seconds", m_options.idle_seconds);
           return;
         }
@@ -166,9 +168,9 @@ class Server {
     for (auto const& waiting : m_ready) (void)tell(*waiting, {{"place", place++}});
   }
 
-  void expect(const Client& client) {
+  void expect(const Ask& ask) {
     try {
-      m_answers.expect(client.ask, *m_supply);
+      m_answers.expect(ask, *m_supply);
     } catch (const std::exception& error) {
       spdlog::warn("preparing an ask: {}", error.what());
     }
@@ -228,7 +230,12 @@ class Server {
           polled.push_back(client);
         }
       }
-      if (::poll(fds.data(), fds.size(), 1000) < 0 && errno != EINTR) break;
+      if (::poll(fds.data(), fds.size(), 1000) < 0 && errno != EINTR) {
+        spdlog::error("poll failed");
+        m_stopping = true;
+        m_news.notify_all();
+        return;
+      }
       if (util::signalled()) {
         m_news.notify_all();
         return;
@@ -287,26 +294,27 @@ class Server {
         return false;
       }
       if (op == "ask" && !client->asked) {
+        std::lock_guard const guard(m_mutex);
         client->ask.arguments = said.at("arguments").get<std::vector<std::string>>();
         client->ask.folder = said.at("folder").get<std::string>();
         client->ask.colour = said.value("colour", false);
+        // Nothing else is done on a client's word.
+        auto const command = client->ask.arguments.empty() ? std::string() : client->ask.arguments.front();
+        if (command != "verify" && command != "profile" && command != "run") return false;
         client->asked = true;
-        std::lock_guard const guard(m_mutex);
         m_coming.push_back(client);
         m_news.notify_all();
         return true;
       }
       if (op == "go" && client->asked) {
+        std::lock_guard const guard(m_mutex);
         client->since = Clock::now();
         client->ask.began = said.value("began", 0.0);
         client->ask.compiled = said.value("compiled", json::object());
-        std::lock_guard const guard(m_mutex);
         client->going = true;
         std::erase(m_coming, client);
         m_ready.push_back(client);
-        if (m_running || m_ready.size() > 1) {
-          (void)tell(*client, {{"place", m_ready.size() - (m_running ? 0 : 1)}});
-        }
+        (void)tell(*client, {{"place", m_ready.size() - (m_running ? 0 : 1)}});  // 0: it is next
         m_news.notify_all();
         return true;
       }

@@ -35,6 +35,10 @@ Result<std::unique_ptr<Worker>> WarmSupply::start(const WorkerSetup& setup) cons
 Result<std::unique_ptr<Worker>> WarmSupply::worker(const WorkerSetup& setup) {
   if (setup.role == Role::candidate) remember(setup);
   forget_lost();
+  for (Standby& one : m_standbys) {
+    if (!one.ready && one.worker->has_spoken()) note_ready(one, util::Deadline::after(std::chrono::seconds(1)));
+  }
+  std::erase_if(m_standbys, [](const Standby& one) { return one.worker == nullptr; });
   std::string const key = key_of(setup);
   auto const found =
       std::find_if(m_standbys.begin(), m_standbys.end(), [&](const Standby& one) { return one.key == key; });
@@ -78,13 +82,14 @@ void WarmSupply::keep(std::unique_ptr<LoadedReference> reference) {
   reference->gpu_bytes = left->value("held", std::uint64_t{0}) + context_bytes;
   m_references.push_front(std::move(reference));
   while (static_cast<int>(m_references.size()) > m_limits.references) m_references.pop_back();
+  limit_idle_memory();  // here, where the ask still has the GPU's lock: what ends disturbs whoever measures
 }
 
 void WarmSupply::expect(const WorkerSetup& reference, const WorkerSetup& candidate, const std::string& task) {
   remember(candidate);
   constexpr int most = 3;
   int const wanted = std::clamp(m_waiting, 1, most);
-  for (int have = standbys_of(m_wanted->key); have < wanted; ++have) start_standby(candidate);
+  for (int have = standbys_of(key_of(candidate)); have < wanted; ++have) start_standby(candidate);
   bool const known =
       std::any_of(m_references.begin(), m_references.end(), [&](auto const& one) { return one->task == task; });
   if (!known && standbys_of(key_of(reference)) == 0) start_standby(reference);
@@ -99,6 +104,7 @@ void WarmSupply::start_standby(const WorkerSetup& setup) {
   auto worker = start(setup);
   if (!worker) {
     spdlog::warn("no standby: {}", worker.error().message);
+    m_wanted.reset();
     return;
   }
   m_standbys.push_back({key_of(setup), std::move(*worker), false});
@@ -109,6 +115,7 @@ void WarmSupply::note_ready(Standby& standby, util::Deadline deadline) {
   if (auto const facts = standby.worker->ready(deadline); !facts) {
     spdlog::warn("a standby did not come up: {}", facts.error().message);
     standby.worker.reset();
+    m_wanted.reset();  // until the next ask wants one: the next would not either
     return;
   }
   standby.ready = true;
@@ -123,13 +130,11 @@ void WarmSupply::tend() {
   if (m_wanted) {
     // Those of other setups have not been asked for lately.
     while (static_cast<int>(m_standbys.size()) > std::max(m_limits.standbys, m_waiting) + 1) m_standbys.pop_front();
-    while (standbys_of(m_wanted->key) < m_limits.standbys) {
-      auto const before = m_standbys.size();
-      start_standby(m_wanted->setup);
-      if (m_standbys.size() == before) break;
+    while (m_wanted && standbys_of(m_wanted->key) < m_limits.standbys) {
+      Kept const wanted = *m_wanted;
+      start_standby(wanted.setup);
     }
   }
-  limit_idle_memory();
 }
 
 std::uint64_t WarmSupply::gpu_memory() const {

@@ -5,6 +5,7 @@ The reference worker runs the task's Model, a candidate worker one ModelNew; whi
 its role. See docs/architecture.md for the life of one timed call.
 """
 
+import collections
 import copy
 import gc
 import importlib.util
@@ -90,9 +91,18 @@ def describe_exception(error, own_files):
 
 def fingerprint(model):
     """What a call would change in a model that remembers: the versions of its tensors, and its plain attributes."""
-    plain = (bool, int, float, complex, str, bytes, type(None))
-    tensors = [(n, v._version) for n, v in (*model.named_parameters(), *model.named_buffers())]
-    attributes = [(n, k, v) for n, m in model.named_modules() for k, v in vars(m).items() if isinstance(v, plain)]
+
+
+    def seen(value):
+        if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+            return value
+        if isinstance(value, torch.Tensor):
+            return id(value), None if value.is_inference() else value._version
+        size = len(value) if isinstance(value, (list, tuple, dict, set, collections.deque)) else 0
+        return id(value), size
+
+    tensors = [(n, seen(v)) for n, v in (*model.named_parameters(), *model.named_buffers())]
+    attributes = [(n, k, seen(v)) for n, m in model.named_modules() for k, v in vars(m).items()]
     return tensors, attributes
 
 
@@ -317,6 +327,8 @@ class Reference(Base):
     def op_idle(self, _request, _fds):
         """Gives back what is kept for later calls. Returns the bytes of the GPU that tensors still take, and whether the model
         is still as it was constructed."""
+        self.models.pop("exact", None)
+        self.drawn = None
         gc.collect()
         held = 0
         if self.device.type == "cuda":

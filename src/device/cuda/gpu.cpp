@@ -92,7 +92,7 @@ Result<void> Gpu::look() {
 }
 
 Result<void> Gpu::start() {
-  if (m_started) return {};
+  if (m_ready) return {};
   m_started = true;
   if (auto done = checked(cudaSetDevice(m_ordinal), starting); !done) return done;
   if (auto done = checked(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking), starting); !done) return done;
@@ -104,6 +104,7 @@ Result<void> Gpu::start() {
   void* flush = nullptr;
   if (auto done = checked(cudaMalloc(&flush, m_flush_bytes), starting); !done) return done;
   m_flush = static_cast<std::byte*>(flush);
+  m_ready = true;
   return {};
 }
 

@@ -45,7 +45,8 @@ class Gpu {
   Result<void> look();
 
   int m_ordinal;
-  bool m_started = false;
+  bool m_started = false;  ///< there may be a context
+  bool m_ready = false;
   cudaDeviceProp m_properties{};
   cudaStream_t m_stream = nullptr;
   std::byte* m_pinned = nullptr;

@@ -1,9 +1,13 @@
 #include "cli/app.hpp"
 
+#include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "util/files.hpp"
 
 namespace cuda_agent::cli {
 
@@ -35,6 +39,19 @@ TEST(CommandLine, AloneItPrintsHelp) {
   EXPECT_EQ(result.code, 0);
   EXPECT_TRUE(has(result.out, "doctor"));
   EXPECT_FALSE(has(result.out, "worker-module")) << "an internal command is not listed";
+}
+
+// A session is the running program, started again: here that would be these tests.
+TEST(CommandLine, AnAskOfAnotherProgramStartsNoSession) {
+  auto const folder = util::TemporaryFolder::make(testing::TempDir(), "no-session-");
+  ASSERT_TRUE(folder);
+  auto const sessions = folder->path() / "s";
+  ::setenv("CUDA_AGENT_SESSIONS", sessions.c_str(), 1);
+  for (auto const* const flag : {"--session", "--no-session"}) {
+    EXPECT_NE(ran({"verify", (folder->path() / "nowhere").string(), "--device", "cpu", flag}).code, 0);
+    EXPECT_FALSE(std::filesystem::exists(sessions));
+  }
+  ::unsetenv("CUDA_AGENT_SESSIONS");
 }
 
 TEST(CommandLine, PrintsItsVersion) {
