@@ -11,6 +11,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "build/architecture.hpp"
+#include "cli/seeds.hpp"
 #include "util/text.hpp"
 
 namespace cuda_agent::cli {
@@ -247,14 +248,7 @@ void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) 
                   fmt::format("Random inputs to check the candidate on [default: {}]", options.trials))
       ->transform(whole_number_between(1, 1000))
       ->option_text("N");
-  // "S", or "S/C" where the models were constructed under another seed than inputs are drawn: as verdicts print it.
-  auto const seeds_in = [](const std::string& text) {
-    auto const slash = text.find('/');
-    auto const inputs = whole_number<std::uint64_t>(text.substr(0, slash));
-    auto const other = slash == std::string::npos ? inputs : whole_number<std::uint64_t>(text.substr(slash + 1));
-    return inputs && other ? std::optional(std::pair(*inputs, *other)) : std::nullopt;
-  };
-  auto const is_seed = validator([seeds_in](std::string& text) {
+  auto const is_seed = validator([](std::string& text) {
     return seeds_in(text) ? std::string()
                           : fmt::format("'{}' is no whole number from 0 to 18446744073709551615",
                                         util::escape_untrusted(text, 128));
@@ -262,12 +256,7 @@ void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed) 
   if (seed == SeedFlag::yes)
     command
         .add_option_function<std::string>(
-            "--seed",
-            [&options, seeds_in](const std::string& text) {
-              auto const [of_inputs, of_constructors] = seeds_in(text).value();
-              options.seed = of_inputs;
-              if (of_constructors != of_inputs) options.constructor_seed = of_constructors;
-            },
+            "--seed", [&options](const std::string& text) { seeds_in(text).value_or(Seeds{}).set(options); },
             "Replay the inputs of this seed; gives no reward [default: fresh seeds]")
         ->check(is_seed)
         ->option_text("N");

@@ -1,10 +1,6 @@
 #include "cli/replay.hpp"
 
-#include <charconv>
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +8,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "cli/ask.hpp"
+#include "cli/seeds.hpp"
 #include "util/text.hpp"
 
 namespace cuda_agent::cli {
@@ -19,41 +16,20 @@ namespace {
 
 using nlohmann::json;
 
-struct Seeds {
-  std::uint64_t of_inputs = 0;
-  std::optional<std::uint64_t> of_constructors;
-  std::string text;
-};
-
 struct Ask {
   Seeds seeds;
+  std::string printed;  ///< the seeds, as in the verdict
   std::string outcome;
   int trials = 0;
 };
 
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  auto const result = std::from_chars(text.data(), text.data() + text.size(), number);
-  return result.ec == std::errc() && result.ptr == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
-/// "S" or "S/C", as verdicts print it.
-std::optional<Seeds> seeds_of(const json& value) {
-  if (!value.is_string()) return std::nullopt;
-  std::string_view const text = value.get_ref<const std::string&>();
-  auto const slash = text.find('/');
-  auto const inputs = number_in(text.substr(0, slash));
-  auto const constructors = slash == std::string_view::npos ? inputs : number_in(text.substr(slash + 1));
-  if (!inputs || !constructors) return std::nullopt;
-  return Seeds{*inputs, *constructors == *inputs ? std::nullopt : constructors, std::string(text)};
-}
-
 void add(std::vector<Ask>& asks, const json& of, const json& seed) {
-  auto seeds = seeds_of(seed);
+  auto const printed = seed.is_string() ? seed.get<std::string>() : std::string();
+  auto const seeds = seeds_in(printed);
   auto const& checked = of.at("correctness");
   // Nothing was checked: there is nothing to repeat.
   if (!seeds || !checked.is_object() || checked.at("trials").get<int>() < 1) return;
-  asks.push_back({std::move(*seeds), of.at("outcome").get<std::string>(), checked.at("trials").get<int>()});
+  asks.push_back({*seeds, printed, of.at("outcome").get<std::string>(), checked.at("trials").get<int>()});
 }
 
 /// The asks whose checks can be repeated.
@@ -92,12 +68,11 @@ Result<Replay> replay(const json& verdict, const CheckVerdictOptions& options, C
     again.output = options.output;
     again.judge = options.judge;
     again.judge.stage = judge::Stage::verify;
-    again.judge.seed = ask.seeds.of_inputs;
-    again.judge.constructor_seed = ask.seeds.of_constructors;
+    ask.seeds.set(again.judge);
     again.judge.trials = ask.trials;
     Verdict const got = answer_quietly(again, console);
     auto const outcome = std::string(to_string(got.outcome));
-    result.done.push_back(fmt::format("seed {}, {} trials: {}", ask.seeds.text, ask.trials, outcome));
+    result.done.push_back(fmt::format("seed {}, {} trials: {}", ask.printed, ask.trials, outcome));
     for (auto const& [what, own, said] :
          {std::tuple{"task", got.task.sha256, verdict.at("task").at("sha256")},
           std::tuple{"candidate", got.candidate.sha256, verdict.at("candidate").at("sha256")}}) {
@@ -107,7 +82,7 @@ Result<Replay> replay(const json& verdict, const CheckVerdictOptions& options, C
       }
     }
     if (outcome != checked_outcome(ask.outcome)) {
-      result.problems.push_back(fmt::format("replay: seed {} came out as {} instead of {}: {}", ask.seeds.text, outcome,
+      result.problems.push_back(fmt::format("replay: seed {} came out as {} instead of {}: {}", ask.printed, outcome,
                                             util::escape_untrusted(ask.outcome, 32), got.message));
     }
     if (!result.problems.empty()) break;

@@ -16,6 +16,7 @@
 #include "exec/root_access.hpp"
 #include "exec/sandbox.hpp"
 #include "judge/candidate_seal.hpp"
+#include "judge/closing.hpp"
 #include "judge/device_state.hpp"
 #include "judge/exchange.hpp"
 #include "judge/kernel_trace.hpp"
@@ -25,7 +26,6 @@
 #include "judge/policy_stage.hpp"
 #include "judge/probe.hpp"
 #include "judge/profile.hpp"
-#include "judge/reward.hpp"
 #include "judge/subject.hpp"
 #include "judge/supply.hpp"
 #include "judge/verify.hpp"
@@ -101,9 +101,12 @@ class Judgement {
       // A Ctrl-C reaches a child that has not left the process group yet: what such a one died of is no verdict.
       set_failure(m_verdict, util::interrupted() ? util::interrupted_error() : done.error());
     } else {
-      praise();
+      note_pass(m_verdict);
     }
-    finish();
+    // Cut where it was captured: to cut it again would leave a wrong count of what was left out.
+    constexpr std::size_t whole = std::size_t{1} << 20;
+    if (m_candidate && m_admitted) m_verdict.candidate_output = util::escape_untrusted(m_candidate->printed(), whole);
+    close_verdict(m_verdict, m_options);
     end_workers();
     return std::move(m_verdict);
   }
@@ -736,68 +739,6 @@ class Judgement {
     return {};
   }
 
-  // --- the verdict -------------------------------------------------------------------------------------------------
-
-  void praise() {
-    m_verdict.outcome = Outcome::pass;
-    m_verdict.fault = Fault::none;
-    std::string text;
-    if (m_verdict.correctness && m_verdict.correctness->trials > 0) {
-      text = fmt::format("{} of {} trials correct", m_verdict.correctness->passed, m_verdict.correctness->trials);
-    }
-    if (m_verdict.speed) {
-      for (RatioReport const& one : m_verdict.speed->ratios) {
-        text += fmt::format("{}{:.2f}x {}", text.empty() ? "" : ", ", one.ratio.estimate, one.baseline);
-      }
-    }
-    if (text.empty() && m_verdict.build) {
-      text = fmt::format("built {} objects for {}", m_verdict.build->objects.size(), m_verdict.build->architecture);
-    }
-    m_verdict.message = text;
-  }
-
-  void finish() {
-    // Cut where it was captured: to cut it again would leave a wrong count of what was left out.
-    constexpr std::size_t whole = std::size_t{1} << 20;
-    if (m_candidate && m_admitted) m_verdict.candidate_output = util::escape_untrusted(m_candidate->printed(), whole);
-    m_verdict.protections.push_back({"fresh_inputs", m_options.without != Layer::fresh_inputs,
-                                     m_options.without == Layer::fresh_inputs
-                                         ? "--without fresh-inputs: every call gets the same"
-                                         : "inputs are drawn anew for every call, after the candidate is loaded"});
-    if (m_options.without == Layer::comparison) {
-      m_verdict.protections.push_back({"comparison", false, "--without comparison: results are not looked at"});
-    }
-    if (m_options.without == Layer::stopping) {
-      m_verdict.protections.push_back(
-          {"stopping", false, "--without stopping: the candidate's worker runs on while it is not called"});
-    }
-    m_verdict.protections.push_back(
-        {"separate_processes", true, "the candidate's process never holds model.py or an expected result"});
-    m_verdict.protections.push_back(
-        {"policy", m_options.policy,
-         m_options.policy ? "rules on model_new.py, an allow-list over what the built extension takes and offers"
-                          : "--policy none: model_new.py and kernels/ may leave the work to torch"});
-    if (!m_options.policy) m_verdict.policy.emplace(PolicyReport{false, {}});
-    RewardFacts facts;
-    facts.outcome = m_verdict.outcome;
-    facts.fault = m_verdict.fault;
-    facts.seeds_replayed = m_options.seed.has_value();
-    facts.policy_off = !m_options.policy;
-    facts.layer_off = m_options.without != Layer::none;
-    if (m_verdict.correctness) facts.precision = m_verdict.correctness->precision;
-    facts.task_findings = m_verdict.task_findings;
-    if (m_verdict.speed) {
-      for (RatioReport const& one : m_verdict.speed->ratios) {
-        (one.baseline == "eager" ? facts.versus_eager : facts.versus_compiled) = one.ratio;
-      }
-    }
-    m_verdict.reward = provisional_reward(facts);
-    bool const weak = std::any_of(
-        m_verdict.protections.begin(), m_verdict.protections.end(),
-        [](const Protection& one) { return !one.in_force && one.name != "policy" && one.name != "other inputs"; });
-    if (weak && m_verdict.reward.value) m_verdict.reward.reason += "; under a weaker sandbox (protections)";
-  }
-
   FreshSupply m_fresh;
   Supply& m_supply;
   const workspace::Snapshot& m_snapshot;
@@ -810,7 +751,8 @@ class Judgement {
   std::uint64_t m_seed;
   Verdict m_verdict;
 
-  /// Let go of last: whoever takes it next finds nothing of this ask on the GPU, the supervisor's context neither.
+  /// Let go of last: whoever takes it next finds nothing of this ask on the GPU; without a session not even the
+  /// supervisor's context.
   util::FileLock m_device_lock;
   Machine m_machine;
   build::ExtensionResult m_built;

@@ -50,7 +50,12 @@ using Shared = std::shared_ptr<Client>;
 
 std::vector<std::string> pieces(const std::string& text) {
   std::vector<std::string> result;
-  for (std::size_t at = 0; at < text.size(); at += piece_bytes) result.push_back(text.substr(at, piece_bytes));
+  for (std::size_t at = 0; at < text.size(); at += result.back().size()) {
+    auto end = std::min(at + piece_bytes, text.size());
+    // Not within a character of several bytes: a message is UTF-8 by itself.
+    for (int back = 0; back < 3 && end < text.size() && (text[end] & 0xC0) == 0x80; ++back) --end;
+    result.push_back(text.substr(at, end - at));
+  }
   return result;
 }
 

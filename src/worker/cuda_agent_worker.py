@@ -5,7 +5,6 @@ The reference worker runs the task's Model, a candidate worker one ModelNew; whi
 its role. See docs/architecture.md for the life of one timed call.
 """
 
-import collections
 import copy
 import gc
 import importlib.util
@@ -23,6 +22,7 @@ from torch.utils._pytree import tree_map
 
 import _cuda_agent
 import cuda_agent_inductor
+from cuda_agent_fingerprint import fingerprint
 from cuda_agent_precision import pin_precision, read_precision
 from cuda_agent_tree import Decoder, Encoder, Unsupported
 
@@ -87,23 +87,6 @@ def describe_exception(error, own_files):
         "line": line,
         "traceback": text[-TRACEBACK_BYTES:],
     }
-
-
-def fingerprint(model):
-    """What a call would change in a model that remembers: the versions of its tensors, and its plain attributes."""
-
-
-    def seen(value):
-        if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
-            return value
-        if isinstance(value, torch.Tensor):
-            return id(value), None if value.is_inference() else value._version
-        size = len(value) if isinstance(value, (list, tuple, dict, set, collections.deque)) else 0
-        return id(value), size
-
-    tensors = [(n, seen(v)) for n, v in (*model.named_parameters(), *model.named_buffers())]
-    attributes = [(n, k, seen(v)) for n, m in model.named_modules() for k, v in vars(m).items()]
-    return tensors, attributes
 
 
 def signature_of(function):

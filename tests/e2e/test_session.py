@@ -186,11 +186,16 @@ def test_an_edited_task_is_another_task(warm, workspace):
     assert warm.ask(workspace).code == 0
 
 
-REMEMBERS = TINY_MODEL.replace("return ", "self.calls = getattr(self, 'calls', 0) + 1\n        return ", 1)
+MEMORIES = {
+    "a number": "self.calls = getattr(self, 'calls', 0) + 1",
+    "a list": "self.__dict__.setdefault('seen', []).append(x.shape)",
+    "a tensor of its own": "self.last = x.sum()",
+}
 
 
-def test_a_model_that_remembers_its_calls_is_made_anew(warm, workspace):
-    (workspace / "model.py").write_text(REMEMBERS)
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_a_model_that_remembers_its_calls_is_made_anew(warm, workspace, memory):
+    (workspace / "model.py").write_text(TINY_MODEL.replace("return ", MEMORIES[memory] + "\n        return ", 1))
     reused = warm.status()["references_reused"]
     assert [warm.ask(workspace).code for _ in range(2)] == [0, 0]
     assert warm.status()["references_reused"] == reused
