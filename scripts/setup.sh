@@ -105,19 +105,30 @@ else
 fi
 
 # 3. The Python environment.
-pip_install() { # pip_install PYTHON REQUIREMENTS: installs, and notes that it was finished
-  local stamp
-  stamp=$(dirname "$(dirname "$1")")/.requirements-installed
-  local wanted
-  wanted=$(cat "$root"/requirements*.txt | sha256sum)
-  if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
+# pip_start PYTHON REQUIREMENTS, pip_finish: installs while the program is built, and notes that it was finished.
+pip_start() {
+  pip_stamp=$(dirname "$(dirname "$1")")/.requirements-installed
+  pip_wanted=$(cat "$root"/requirements*.txt | sha256sum)
+  pip_job=
+  if [ "$(cat "$pip_stamp" 2>/dev/null)" = "$pip_wanted" ]; then return; fi
   say "installing the packages of $2 into $(dirname "$(dirname "$1")") (torch is several GB)"
-  local log
-  log=$(mktemp)
-  log_run "$log" "$1" -m pip install --disable-pip-version-check -r "$root/$2" ||
-    stop $EXIT_ENVIRONMENT "pip could not install $2"
-  rm -f "$log"
-  printf '%s\n' "$wanted" >"$stamp"
+  pip_log=$(mktemp)
+  "$1" -m pip install --disable-pip-version-check --progress-bar off -r "$root/$2" >"$pip_log" 2>&1 &
+  pip_job=$!
+  # Not ended in the middle when the build fails: what it has half installed would count as installed.
+  trap 'wait "$pip_job" || true' EXIT
+  trap 'kill "$pip_job" 2>/dev/null || true; exit 130' INT TERM
+}
+pip_finish() {
+  if [ -z "${pip_job:-}" ]; then return; fi
+  if ! wait "$pip_job"; then
+    tail -n 200 "$pip_log" >&2
+    stop $EXIT_ENVIRONMENT "pip could not install: the above is the end of $pip_log"
+  fi
+  trap - EXIT INT TERM
+  pip_job=
+  rm -f "$pip_log"
+  printf '%s\n' "$pip_wanted" >"$pip_stamp"
 }
 make_venv() { # make_venv BASE FOLDER
   if "$2/bin/python" -c 'import pip' 2>/dev/null; then return; fi
@@ -126,7 +137,7 @@ make_venv() { # make_venv BASE FOLDER
 if [ $own_venv = yes ]; then
   make_venv "$base" "$root/.venv"
   python=$root/.venv/bin/python
-  pip_install "$python" requirements.txt
+  pip_start "$python" requirements.txt
 fi
 [ "$(fact "$python" 4)" = yes ] ||
   stop $EXIT_ENVIRONMENT "$python has no Python.h, which the worker module needs" \
@@ -138,11 +149,11 @@ case $python in
 esac
 mkdir -p "$root/build"
 test_python=$python
-if [ "$(fact "$python" 5)" != yes ]; then
+if [ $own_venv = no ] && [ "$(fact "$python" 5)" != yes ]; then
   test_python=$root/build/venv-tests/bin/python
   if [ $with_tests = yes ] || [ $with_gpu_tests = yes ]; then
     make_venv "$python" "$root/build/venv-tests"
-    pip_install "$test_python" requirements-test.txt
+    pip_start "$test_python" requirements-test.txt
   fi
 fi
 
@@ -176,6 +187,7 @@ if ! ninja -C "$root/build" -n "${targets[@]}" 2>/dev/null | grep -q 'no work to
   log_run "$root/build/build.log" ninja -C "$root/build" "${targets[@]}" 9>&-
 fi
 binary=$root/build/src/cuda-agent
+pip_finish
 
 # 5. The worker module for this interpreter, so that the first run need not build it.
 modules=$root/build/lib/worker-modules

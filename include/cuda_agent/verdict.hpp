@@ -12,6 +12,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "cuda_agent/error.hpp"
+#include "cuda_agent/timeline.hpp"
 
 namespace cuda_agent {
 
@@ -37,6 +38,7 @@ struct BuiltObject {
   double seconds = 0;  ///< 0 when cached
   bool cached = false;
   std::vector<Diagnostic> diagnostics;
+  double start = 0;  ///< seconds of the steady clock; 0 when cached
 };
 
 struct KernelResources {
@@ -255,7 +257,9 @@ struct Verdict {
   std::vector<Protection> protections;
   std::map<std::string, std::string> environment;
   std::map<std::string, double> timings;  ///< seconds by stage
-  std::string candidate_output;           ///< what it printed: head and tail, escaped
+  double began = 0;                       ///< seconds of the steady clock
+  Timeline timeline;
+  std::string candidate_output;  ///< what it printed: head and tail, escaped
 };
 
 /// The verdict as JSON. Every key of docs/verdict.schema.json is present.

@@ -125,6 +125,7 @@ class JobRunner {
   void take_output(Running& running) {
     auto& outcome = m_outcomes[running.index];
     outcome.output = running.work->output();
+    outcome.start = std::chrono::duration<double>(running.start.time_since_epoch()).count();
     outcome.seconds = seconds_since(running.start);
     running.work.reset();
   }

@@ -32,8 +32,9 @@ struct JobOutcome {
   State state = State::not_run;  ///< not_run also when it was stopped because another job had failed
   exec::ExitStatus status;       ///< when finished
   std::string output;            ///< bounded, raw
-  double seconds = 0;
-  std::optional<Error> error;  ///< when not_started (the tool could not be started)
+  double start = 0;              ///< seconds of the steady clock
+  double seconds = 0;            ///< that it took
+  std::optional<Error> error;    ///< when not_started (the tool could not be started)
 
   bool ok() const { return state == State::finished && status.ok(); }
 };

@@ -144,6 +144,7 @@ class Linker {
     job.timeout = m_timeout;
     job.command = [&] { return m_room.command(argv, m_output, {objects}); };
     auto const outcome = run_jobs({job}, 1, progress, deadline).front();
+    m_linked.report.start = outcome.start;
     m_linked.report.seconds = outcome.seconds;
     m_linked.report.diagnostics = parse_diagnostics(outcome.output);
     for (auto& diagnostic : m_linked.report.diagnostics) {

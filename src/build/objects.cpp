@@ -223,7 +223,7 @@ class ObjectBuilder {
     Objects objects;
     for (auto& unit : m_units) {
       if (unit.found) {
-        add(objects, unit, *unit.found, 0, true);
+        add(objects, unit, *unit.found, nullptr);
       } else {
         collect_compiled(objects, unit, outcomes[*unit.job]);
       }
@@ -231,8 +231,10 @@ class ObjectBuilder {
     return objects;
   }
 
-  static void add(Objects& objects, const Unit& unit, const StoredObject& stored, double seconds, bool cached) {
-    objects.report.push_back({unit.source.path, unit.tool(), seconds, cached, stored.record.diagnostics});
+  /// `made`: null when it was there already.
+  static void add(Objects& objects, const Unit& unit, const StoredObject& stored, const JobOutcome* made) {
+    objects.report.push_back({unit.source.path, unit.tool(), made != nullptr ? made->seconds : 0, made == nullptr,
+                              stored.record.diagnostics, made != nullptr ? made->start : 0});
     objects.kernels.insert(objects.kernels.end(), stored.record.kernels.begin(), stored.record.kernels.end());
     objects.stored.emplace_back(unit.source.path, stored);
   }
@@ -243,7 +245,8 @@ class ObjectBuilder {
     record.diagnostics = diagnostics_of(unit, outcome.output);
     record.seconds = outcome.seconds;
     if (!outcome.ok()) {
-      objects.report.push_back({unit.source.path, unit.tool(), outcome.seconds, false, record.diagnostics});
+      objects.report.push_back(
+          {unit.source.path, unit.tool(), outcome.seconds, false, record.diagnostics, outcome.start});
       set_worse(objects.error, failure_of(unit, outcome, record.diagnostics));
       return;
     }
@@ -253,7 +256,7 @@ class ObjectBuilder {
       set_worse(objects.error, stored.error());
       return;
     }
-    add(objects, unit, *stored, outcome.seconds, false);
+    add(objects, unit, *stored, &outcome);
   }
 
   // One error speaks for all: an interrupt first, then what is wrong with the machine, then the first source's.

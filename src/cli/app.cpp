@@ -128,6 +128,7 @@ void setup_commands(CLI::App& app, Action& action) {
   setup_verify(app, action);
   setup_profile(app, action);
   setup_run(app, action);
+  setup_watch(app, action);
   setup_grade(app, action);
   setup_check_verdict(app, action);
   setup_session(app, action);

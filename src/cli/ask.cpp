@@ -24,8 +24,11 @@
 #include "judge/grade.hpp"
 #include "judge/judge.hpp"
 #include "judge/reward.hpp"
+#include "judge/stopwatch.hpp"
+#include "report/gantt.hpp"
 #include "report/json.hpp"
 #include "report/text.hpp"
+#include "session/server.hpp"
 #include "util/ed25519.hpp"
 #include "util/files.hpp"
 #include "util/hash.hpp"
@@ -40,21 +43,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class Stopwatch {
- public:
-  double seconds() const { return std::chrono::duration<double>(util::Clock::now() - m_start).count(); }
-
- private:
-  util::Clock::time_point m_start = util::Clock::now();
-};
-
 /// One ask. Holds the workspace's lock and the scratch folder until the verdict has been printed and recorded.
 class Ask {
  public:
   explicit Ask(const AskOptions& options, Resident* resident = nullptr)
       : m_options(options),
         m_resident(resident),
-        m_deadline(util::Deadline::after(std::chrono::duration<double>(options.judge.timeout))) {}
+        m_deadline(util::Deadline::after(
+            std::chrono::duration<double>(options.judge.timeout - (resident != nullptr ? resident->held : 0)))) {}
   Ask(const Ask&) = delete;
   Ask& operator=(const Ask&) = delete;
   ~Ask() {
@@ -63,13 +59,14 @@ class Ask {
   }
 
   Verdict answer(util::Progress& progress) {
-    Stopwatch const watch;
     auto verdict = judged(progress);
     if (verdict.command.empty()) verdict.command = m_options.command;
     if (verdict.time.empty()) verdict.time = util::utc_now();
     if (verdict.workspace.empty()) verdict.workspace = m_options.workspace;
     verdict.timings["wait"] = m_waited;
-    verdict.timings["total"] = watch.seconds();
+    verdict.timings["total"] = util::steady_seconds() - m_began;
+    verdict.began = m_began;
+    verdict.timeline.insert(verdict.timeline.begin(), m_timeline.begin(), m_timeline.end());
     if (m_resident != nullptr) note_client(verdict);
     return verdict;
   }
@@ -131,13 +128,17 @@ class Ask {
 
   /// The ask began with the client; what it compiled was in the cache by the time it got here.
   void note_client(Verdict& verdict) const {
-    auto const now = std::chrono::duration<double>(util::Clock::now().time_since_epoch()).count();
-    verdict.timings["total"] = now - m_resident->began;
+    verdict.timings["total"] = util::steady_seconds() - m_resident->began;
+    verdict.began = m_resident->began;
+    verdict.timeline.push_back({"waiting for its turn", "session", m_began - m_resident->waited, m_resident->waited});
     verdict.timings["wait"] += m_resident->waited;
     auto const& compiled = m_resident->compiled;
     if (!compiled.is_object() || !verdict.build) return;
     verdict.timings["build"] = compiled.value("build", 0.0);
     verdict.build->seconds = compiled.value("build", 0.0);
+    for (auto const& one : compiled.value("timeline", nlohmann::json::array())) {
+      verdict.timeline.push_back({one.at("what"), one.at("lane"), one.at("start"), one.at("seconds")});
+    }
     auto const objects = compiled.value("objects", nlohmann::json::object());
     for (BuiltObject& one : verdict.build->objects) {
       if (!objects.contains(one.source)) continue;
@@ -198,12 +199,21 @@ class Ask {
     if (!workspace) return fail(workspace.error());
     m_workspace = std::move(*workspace);
 
-    Stopwatch const wait;
+    judge::Stopwatch const watch(m_timeline, "snapshot");
+    double const start = util::steady_seconds();
     auto const holder = fmt::format("cuda-agent {} {}", m_options.command, m_workspace->root.string());
-    auto lock = workspace::Lock::acquire(*m_workspace, holder, m_deadline, [&](const std::string& other) {
-      progress.note(fmt::format("waiting for the workspace, which is held by {}", other));
-    });
-    m_waited = wait.seconds();
+    std::string waiting_for;
+    auto const told = [&](const std::string& other) {
+      waiting_for = fmt::format("waiting for the workspace, which is held by {}", other);
+      if (m_resident == nullptr) progress.note(waiting_for);
+    };
+    // A session has others to answer meanwhile.
+    auto const limit = m_resident != nullptr ? util::Deadline::after(std::chrono::seconds(0)) : m_deadline;
+    auto lock = workspace::Lock::acquire(*m_workspace, holder, limit.earlier(m_deadline), told);
+    m_waited = util::steady_seconds() - start;
+    if (!lock && m_resident != nullptr && lock.error().outcome == Outcome::timeout && !m_deadline.expired()) {
+      throw session::HeldElsewhere{waiting_for};
+    }
     if (!lock) return fail(lock.error());
     m_lock = std::move(*lock);
 
@@ -266,6 +276,8 @@ class Ask {
   util::TemporaryFolder m_scratch;
   std::optional<workspace::Snapshot> m_snapshot;
   double m_waited = 0;
+  double m_began = util::steady_seconds();
+  Timeline m_timeline;  ///< of what comes before the judge
 };
 
 /// What to do after a pass, when the judge has nothing better to say.
@@ -290,6 +302,7 @@ std::string rendered(const Verdict& verdict, const std::string& json, const Ask&
   report::TextStyle style;
   style.colour = console.colour;
   style.verbose = options.output.verbose;
+  style.timings = options.output.timings;
   style.source_line = [&](const std::string& file, int line) { return ask.source_line(file, line); };
   return report::render_text(verdict, style);
 }
@@ -317,6 +330,11 @@ int finish(const Ask& ask, Verdict verdict, const AskOptions& options, Console& 
     // Not in the JSON: that is signed, and what is in the file is what was printed.
     verdict.hints.push_back(
         fmt::format("cuda-agent check-verdict {} verifies the signature and the figures anywhere", (*kept)->string()));
+  }
+  if (auto const& trace = options.output.timings_trace; !trace.empty()) {
+    if (auto const written = util::write_file(trace, report::render_chrome_trace(verdict)); !written) {
+      console.err << "cuda-agent: warning: --timings-trace: " << written.error().message << '\n';
+    }
   }
   if (auto const recorded = ask.record(json); !recorded) {
     console.err << "cuda-agent: warning: the verdict is not in the history: " << recorded.error().message << '\n';
@@ -351,7 +369,15 @@ Front answer_front(const AskOptions& options, Console& console, std::unique_ptr<
       if (!one.cached) objects[one.source] = one.seconds;
     }
   }
-  return {std::nullopt, {{"build", verdict.timings["build"]}, {"objects", std::move(objects)}}};
+  nlohmann::json timeline = nlohmann::json::array();
+  for (TimelineSpan const& one : verdict.timeline) {
+    timeline.push_back({{"what", one.what},
+                        {"lane", one.lane == "ask" ? "client" : one.lane},
+                        {"start", one.start},
+                        {"seconds", one.seconds}});
+  }
+  return {std::nullopt,
+          {{"build", verdict.timings["build"]}, {"objects", std::move(objects)}, {"timeline", std::move(timeline)}}};
 }
 
 int expect_ask(const AskOptions& options, const Resident& resident) {
@@ -363,8 +389,8 @@ int expect_ask(const AskOptions& options, const Resident& resident) {
   auto const task =
       util::sha256_of_file((options.task.empty() ? workspace->root : fs::path(options.task)) / "model.py");
   util::SilentProgress silent;
-  auto const announced = judge::announce(task.value_or(""), options.judge, installation->judge, *cache, silent,
-                                         util::Deadline::after(std::chrono::seconds(60)), resident.supply);
+  auto const announced = judge::announce(task.value_or(""), workspace->root, options.judge, installation->judge, *cache,
+                                         silent, util::Deadline::after(std::chrono::seconds(60)), resident.supply);
   return exit_code(announced ? Outcome::pass : announced.error().outcome);
 }
 

@@ -1,4 +1,5 @@
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +25,12 @@ using nlohmann::json;
 
 constexpr std::size_t largest_verdict = std::size_t{64} << 20;
 
-Result<json> read_verdict(const std::string& file) {
+struct ReadVerdict {
+  json value;
+  std::optional<std::string> ambiguity;
+};
+
+Result<ReadVerdict> read_verdict(const std::string& file) {
   auto const text = util::read_file(file, largest_verdict);
   if (!text) return fail(text.error());
   auto verdict = util::parse_json(*text, {.bytes = largest_verdict, .depth = 64});
@@ -33,7 +39,7 @@ Result<json> read_verdict(const std::string& file) {
                 fmt::format("{} is no JSON: {}", util::escape_untrusted(file, 512), verdict.error().message),
                 {"give the file that `cuda-agent grade` or `run --json` wrote"});
   }
-  return std::move(*verdict);
+  return ReadVerdict{std::move(*verdict), util::find_ambiguity(*text)};
 }
 
 /// Whose signature it is, in words.
@@ -71,10 +77,14 @@ int run_check_verdict(const CheckVerdictOptions& options, Console& console) {
   auto const failed = [&](const Error& error) {
     return print_failure(console, "check-verdict", error, options.output.json);
   };
-  auto const verdict = read_verdict(options.file);
-  if (!verdict) return failed(verdict.error());
-  auto check = judge::check_verdict(*verdict);
+  auto const read = read_verdict(options.file);
+  if (!read) return failed(read.error());
+  auto check = judge::check_verdict(read->value);
   if (!check) return failed(check.error());
+  if (check->is_signed && read->ambiguity) {
+    check->problems.push_back(fmt::format("signature: {}: it was not written so by whoever signed it",
+                                          util::escape_untrusted(*read->ambiguity, 128)));
+  }
   if (!options.key.empty() && options.key != check->public_key) {
     check->problems.push_back(check->is_signed ? fmt::format("signature: by {}, not by the key that was asked for",
                                                              util::escape_untrusted(check->public_key, 64))
@@ -82,7 +92,7 @@ int run_check_verdict(const CheckVerdictOptions& options, Console& console) {
   }
   std::vector<std::string> replayed;
   if (!options.workspace.empty()) {
-    auto again = replay(*verdict, options, console);
+    auto again = replay(read->value, options, console);
     if (!again) return failed(again.error());
     replayed = std::move(again->done);
     check->problems.insert(check->problems.end(), again->problems.begin(), again->problems.end());

@@ -22,6 +22,8 @@ struct OutputOptions {
   bool json = false;
   bool verbose = false;
   bool quiet = false;
+  bool timings = false;       ///< of an ask: show where its time went
+  std::string timings_trace;  ///< of an ask: write it there as a trace; empty: nowhere
 };
 
 /// compile, verify, profile and run: one pipeline, stopped at different points.
@@ -42,6 +44,9 @@ void setup_verify(CLI::App& app, Action& action);
 void setup_profile(CLI::App& app, Action& action);
 void setup_run(CLI::App& app, Action& action);
 void setup_grade(CLI::App& app, Action& action);
+/// `run` at every save.
+void setup_watch(CLI::App& app, Action& action);
+int run_watch(const AskOptions& options, Console& console);
 int run_ask(const AskOptions& options, Console& console);
 
 struct InitOptions {
@@ -88,6 +93,7 @@ struct SelftestOptions {
   std::string only = "*";       ///< a shell pattern for names of cases
   std::string device = "auto";  ///< auto, cuda or cpu
   int jobs = 0;                 ///< cases at a time; 0 = by the machine
+  int repeat = 1;               ///< how often each case is judged
   std::string python;           ///< the judge's; empty = found
   bool keep = false;            ///< the workspaces
   bool prove_layers = false;    ///< exploits are judged without the layers that catch them, too
@@ -123,7 +129,9 @@ struct SessionOptions {
   OutputOptions output;
   std::string action;  ///< start, status, stop, log; serve: be it
   int standbys = 1;
+  int spares = 1;
   double idle = 600;  ///< seconds
+  std::uint64_t idle_memory = 4'000'000'000;
   std::uint64_t idle_gpu_memory = 8'000'000'000;
 };
 void setup_session(CLI::App& app, Action& action);

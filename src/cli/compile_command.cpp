@@ -15,6 +15,7 @@ void setup_compile(CLI::App& app, Action& action) {
   add_build_flags(*command, options->judge);
   add_device_flags(*command, options->judge);
   add_time_limits(*command, options->judge);
+  add_timings_flags(*command, options->output);
   add_output_flags(*command, options->output);
   command->callback([options, command, &action] {
     // An architecture is a GPU's.

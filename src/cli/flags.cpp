@@ -126,6 +126,14 @@ void add_output_flags(CLI::App& command, OutputOptions& options) {
   for (auto* const flag : {verbose, quiet}) flag->option_text(" ");
 }
 
+void add_timings_flags(CLI::App& command, OutputOptions& options) {
+  command.add_flag("--timings", options.timings, "Show where the time went, and what the answer waited for");
+  command
+      .add_option("--timings-trace", options.timings_trace,
+                  "Write that to a file for chrome://tracing or ui.perfetto.dev [default: no file]")
+      ->option_text("FILE");
+}
+
 void add_workspace(CLI::App& command, std::string& folder) {
   command.add_option("workspace", folder, "The workspace folder [default: the current folder]")->option_text("FOLDER");
 }
@@ -308,6 +316,14 @@ void add_speed_flags(CLI::App& command, judge::Options& options) {
       ->option_text(util::join(modes, "|"));
   add_choice<bool>(command, "--trace-kernels", options.trace_kernels, {{"no", false}, {"yes", true}},
                    "On a GPU, tell which kernels the candidate launches and its own ones' share; takes some seconds");
+  command
+      .add_option("--patience", options.patience,
+                  options.patience
+                      ? "How long to time on while an interval is wider than 5 % [default: 3]"
+                      : "How long to time on while an interval is wider than 5 % [default: 0.4 on the CPU, "
+                        "1 on a GPU]")
+      ->check(number_above(0, 600))
+      ->option_text("SECONDS");
   command
       .add_option("--require-speedup", options.require_speedup,
                   "Exit with code 7 unless the candidate is surely X times as fast as every baseline that was timed "

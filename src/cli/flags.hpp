@@ -32,6 +32,8 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 /// A flag for a size in bytes (size_in_bytes).
 void add_size_flag(CLI::App& command, const std::string& name, std::uint64_t& bytes, const std::string& description);
 void add_output_flags(CLI::App& command, OutputOptions& options);
+/// --timings, --timings-trace.
+void add_timings_flags(CLI::App& command, OutputOptions& options);
 void add_workspace(CLI::App& command, std::string& folder);
 void add_python_flag(CLI::App& command, std::string& python);
 void add_timeout_flag(CLI::App& command, double& seconds);
@@ -54,5 +56,7 @@ enum class SeedFlag { yes, no };
 void add_check_flags(CLI::App& command, judge::Options& options, SeedFlag seed = SeedFlag::yes);
 /// --baseline, --compile-mode, --require-speedup.
 void add_speed_flags(CLI::App& command, judge::Options& options);
+/// All of `run`.
+void add_run_flags(CLI::App& command, AskOptions& options);
 
 }  // namespace cuda_agent::cli

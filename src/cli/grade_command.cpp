@@ -13,6 +13,7 @@ void setup_grade(CLI::App& app, Action& action) {
   options->judge.strict_sandbox = true;
   options->judge.timeout = 1800;
   options->judge.trace_kernels = true;
+  options->judge.patience = 3;
   auto* const command = add_command(app, "grade", "The final, signed reward: `run` three times on a pinned task");
   add_workspace(*command, options->workspace);
   add_task_flags(*command, *options);
@@ -21,6 +22,7 @@ void setup_grade(CLI::App& app, Action& action) {
   add_speed_flags(*command, options->judge);
   add_device_flags(*command, options->judge);
   add_time_limits(*command, options->judge);
+  add_timings_flags(*command, options->output);
   add_output_flags(*command, options->output);
   command->callback(
       [options, &action] { action = [options](Console& console) { return run_ask(*options, console); }; });

@@ -55,7 +55,7 @@ Result<std::vector<selftest::Case>> chosen_cases(const SelftestOptions& options,
   if (!cases) return cases;
   if (options.quick) cases = selftest::quick(*cases, gpu);
   cases = selftest::matching(*cases, options.only);
-  if (!cases->empty()) return cases;
+  if (!cases->empty()) return selftest::repeated(*cases, options.repeat, gpu);
   return fail(Outcome::usage_error,
               fmt::format("no case matches '{}'{}", util::escape_untrusted(options.only, 256),
                           options.quick ? " among those of --quick" : ""),
@@ -155,6 +155,9 @@ void setup_selftest(CLI::App& app, Action& action) {
       ->add_option("--jobs", options->jobs,
                    "Cases that are judged at a time [default: 1 with a GPU, else half as many as there are cores]")
       ->transform(whole_number_between(1, 256))
+      ->option_text("N");
+  command->add_option("--repeat", options->repeat, "How often each case is judged [default: 1]")
+      ->transform(whole_number_between(1, 1000))
       ->option_text("N");
   command->add_flag("--prove-layers", options->prove_layers,
                     "Judge each exploit again with the layers that catch it switched off, where they can be: it must "

@@ -27,7 +27,7 @@ util::Deadline soon() { return util::Deadline::after(std::chrono::seconds(5)); }
 
 int answer_in_session(const session::Ask& ask, bool expecting, judge::Supply& supply, std::ostream& out,
                       std::ostream& err, util::Progress& progress) {
-  Resident resident{supply, progress, ask.began, ask.waited, ask.compiled, expecting};
+  Resident resident{supply, progress, ask.began, ask.waited, ask.held, ask.compiled, expecting};
   Console console{out, err, ask.colour, false, ask.arguments, &resident};
   if (::chdir(ask.folder.c_str()) != 0) {
     return print_failure(console, ask.arguments.empty() ? "" : ask.arguments.front(),
@@ -54,9 +54,11 @@ int serve(const SessionOptions& options, Console& console) {
             util::SilentProgress silent;
             (void)answer_in_session(ask, true, supply, nowhere, nowhere, silent);
           }};
-  session::ServerOptions const server{
-      .idle_seconds = options.idle,
-      .supply = {.standbys = options.standbys, .idle_gpu_memory = options.idle_gpu_memory}};
+  session::ServerOptions const server{.idle_seconds = options.idle,
+                                      .supply = {.standbys = options.standbys,
+                                                 .spares = options.spares,
+                                                 .idle_memory = options.idle_memory,
+                                                 .idle_gpu_memory = options.idle_gpu_memory}};
   auto const served = session::serve(*place, server, answers);
   return served ? 0 : print_failure(console, "session", served.error(), options.output.json);
 }
@@ -75,6 +77,7 @@ int report(const json& sessions, const SessionOptions& options, Console& console
     }
     text += fmt::format("  workers  {} standbys ready, {} starting; {} tasks loaded\n", standbys.value("ready", 0),
                         standbys.value("starting", 0), one.value("references", json::array()).size());
+    text += fmt::format("  memory   about {:.1f} GB held while idle\n", one.value("memory", 0.0) / 1e9);
     if (one.contains("gpu_memory")) {
       text += fmt::format("  GPU      about {:.1f} GB held while idle\n", one.value("gpu_memory", 0.0) / 1e9);
     }
@@ -94,6 +97,10 @@ int start(const SessionOptions& options, const session::Place& place, Console& c
                                             std::to_string(options.standbys),
                                             "--idle",
                                             fmt::format("{}", options.idle),
+                                            "--spares",
+                                            std::to_string(options.spares),
+                                            "--idle-memory",
+                                            fmt::format("{}B", options.idle_memory),
                                             "--idle-gpu-memory",
                                             fmt::format("{}B", options.idle_gpu_memory)};
   auto const started = session::Connection::start(place, command, util::Deadline::after(std::chrono::seconds(10)));
@@ -138,6 +145,13 @@ void setup_session(CLI::App& app, Action& action) {
   command->add_option("--idle", options->idle, "start: seconds without an ask after which it leaves [default: 600]")
       ->check(number_above(0, 1e6))
       ->option_text("SECONDS");
+  command
+      ->add_option("--spares", options->spares,
+                   "start: workers for new tasks that are kept ready, with torch.compile warm [default: 1]")
+      ->transform(whole_number_between(0, 16))
+      ->option_text("N");
+  add_size_flag(*command, "--idle-memory", options->idle_memory,
+                "start: memory that its workers may hold while idle [default: 4GB]");
   add_size_flag(*command, "--idle-gpu-memory", options->idle_gpu_memory,
                 "start: GPU memory it may hold while idle, tasks included [default: 8GB]");
   add_output_flags(*command, options->output);

@@ -18,6 +18,7 @@ void setup_verify(CLI::App& app, Action& action) {
   add_check_flags(*command, options->judge);
   add_device_flags(*command, options->judge);
   add_time_limits(*command, options->judge);
+  add_timings_flags(*command, options->output);
   add_output_flags(*command, options->output);
   command->callback(
       [options, &action] { action = [options](Console& console) { return run_ask(*options, console); }; });

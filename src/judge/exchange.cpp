@@ -155,6 +155,7 @@ Result<void> Exchange::make_slots_for(Side& side, std::uint64_t bytes, int calls
 Result<void> Exchange::make_slots(std::uint64_t bytes, int calls) {
   bytes = std::max(bytes, m_slot_bytes);
   calls = std::max(calls, m_slots);
+  m_ahead.reset();  // it lies in memory that goes
   drop_kept();
   std::uint64_t const total = bytes * static_cast<std::uint64_t>(calls);
   auto drawing = m_backend.allocate(total);
@@ -170,6 +171,50 @@ Result<void> Exchange::make_slots(std::uint64_t bytes, int calls) {
   return {};
 }
 
+nlohmann::json Exchange::draw_request(std::uint64_t seed, std::size_t k, InputKind kind) const {
+  nlohmann::json message = {{"op", "draw"},
+                            {"seed", util::derived_seed("inputs", seed + k)},
+                            {"other", kind != InputKind::drawn},
+                            {"outlier", outlier_of(kind)},
+                            {"arena", nullptr}};
+  if (m_slot_bytes == 0 || k >= static_cast<std::size_t>(m_slots)) return message;
+  message["arena"] = drawing_arena;
+  message["at"] = k * m_slot_bytes;
+  message["room"] = m_slot_bytes;
+  return message;
+}
+
+constexpr const char* drawing = "drawing inputs with get_inputs()";
+
+void Exchange::begin_ahead(std::uint64_t seed, int calls) {
+  m_ahead.reset();
+  seed = m_only_seed.value_or(seed);
+  if (m_slot_bytes == 0 || m_slots < calls) return;
+  if (m_reference.loan.worker().post(draw_request(seed, 0, InputKind::drawn), {}, m_limit, drawing)) {
+    m_ahead = Ahead{seed, calls};
+  }
+}
+
+/// What goes wrong is said by the draw that was to use it.
+void Exchange::end_ahead() {
+  if (!m_ahead || m_ahead->reply) return;
+  auto reply = m_reference.loan.worker().collect(m_limit, drawing);
+  if (reply) {
+    m_ahead->reply = std::move(*reply);
+  } else {
+    m_ahead.reset();
+  }
+}
+
+Result<nlohmann::json> Exchange::drawn_reply(std::uint64_t seed, std::size_t k, int calls, InputKind kind) {
+  if (k == 0 && m_ahead && m_ahead->reply) {
+    Ahead const ahead = std::move(*m_ahead);
+    m_ahead.reset();
+    if (ahead.seed == seed && ahead.calls == calls && kind == InputKind::drawn) return *ahead.reply;
+  }
+  return m_reference.loan.worker().request(draw_request(seed, k, kind), {}, m_limit, drawing);
+}
+
 Result<void> Exchange::draw(std::uint64_t seed, int calls, InputKind kind) {
   seed = m_only_seed.value_or(seed);
   m_call_seed = seed;
@@ -181,19 +226,8 @@ Result<void> Exchange::draw(std::uint64_t seed, int calls, InputKind kind) {
   m_place = 1 - m_place;
   std::vector<EncodedValues> drawn;
   while (static_cast<int>(drawn.size()) < calls) {
-    auto const k = drawn.size();
     bool const ready = m_slots >= calls && m_slot_bytes > 0;
-    nlohmann::json message = {{"op", "draw"},
-                              {"seed", util::derived_seed("inputs", seed + k)},
-                              {"other", kind != InputKind::drawn},
-                              {"outlier", outlier_of(kind)},
-                              {"arena", nullptr}};
-    if (ready) {
-      message["arena"] = drawing_arena;
-      message["at"] = k * m_slot_bytes;
-      message["room"] = m_slot_bytes;
-    }
-    auto reply = m_reference.loan.worker().request(message, {}, m_limit, "drawing inputs with get_inputs()");
+    auto const reply = drawn_reply(seed, drawn.size(), calls, kind);
     if (!reply) return fail(reply.error());
     auto values = encoded_values(*reply);
     if (!values) return fail(values.error());

@@ -104,6 +104,10 @@ class Exchange {
 
   /// Draws inputs for `calls` slots under seeds derived from `seed` and binds them in every worker that is there.
   Result<void> draw(std::uint64_t seed, int calls, InputKind kind = InputKind::drawn);
+  /// The reference's worker draws what `draw(seed, calls)` will ask for, in place of answering then. Until `end_ahead`
+  /// nothing may be timed, and nobody else may ask that worker: see DrawAhead.
+  void begin_ahead(std::uint64_t seed, int calls);
+  void end_ahead();
 
   /// One timed call of an arm on the drawn inputs. `during` is for errors, `deadline` for the worker's fate.
   /// `warm`: after a call that is not timed, on the inputs that the arm's worker had last, where it had some of this
@@ -193,6 +197,8 @@ class Exchange {
 
   Side& side(Arm arm) { return arm == Arm::candidate ? *m_candidate : m_reference; }
   const Side& side(Arm arm) const { return arm == Arm::candidate ? *m_candidate : m_reference; }
+  nlohmann::json draw_request(std::uint64_t seed, std::size_t k, InputKind kind) const;
+  Result<nlohmann::json> drawn_reply(std::uint64_t seed, std::size_t k, int calls, InputKind kind);
   Result<void> make_slots(std::uint64_t bytes, int calls);
   Result<void> make_slots_for(Side& side, std::uint64_t bytes, int calls);
   void make_room(std::uint64_t bytes);
@@ -226,9 +232,30 @@ class Exchange {
     std::int64_t held = 0;
   };
   std::optional<std::uint64_t> m_only_seed;
+  /// The first inputs of a draw that has not been asked for yet.
+  struct Ahead {
+    std::uint64_t seed = 0;
+    int calls = 0;
+    std::optional<nlohmann::json> reply{};  ///< none: still to be collected
+  };
+  std::optional<Ahead> m_ahead;
   std::optional<MemoryLimit> m_memory_limit;
   device::CallMode m_mode = device::CallMode::gated;
   std::map<Arm, device::CallMode> m_mode_of;
+};
+
+/// As long as it lives the next inputs are being drawn, beside whatever the supervisor does: comparing, as a rule.
+class DrawAhead {
+ public:
+  DrawAhead(Exchange& exchange, std::uint64_t seed, int calls) : m_exchange(exchange) {
+    exchange.begin_ahead(seed, calls);
+  }
+  DrawAhead(const DrawAhead&) = delete;
+  DrawAhead& operator=(const DrawAhead&) = delete;
+  ~DrawAhead() { m_exchange.end_ahead(); }
+
+ private:
+  Exchange& m_exchange;
 };
 
 }  // namespace cuda_agent::judge

@@ -92,6 +92,9 @@ Verdict combine_grade(const std::vector<Verdict>& asks) {
     for (auto const& [stage, seconds] : ask.timings) {
       if (&ask != &(all_right ? asks.front() : asks.back())) verdict.timings[stage] += seconds;
     }
+    if (&ask != &(all_right ? asks.front() : asks.back())) {
+      verdict.timeline.insert(verdict.timeline.end(), ask.timeline.begin(), ask.timeline.end());
+    }
     for (TaskFinding const& finding : ask.task_findings) {
       bool const known = std::any_of(verdict.task_findings.begin(), verdict.task_findings.end(),
                                      [&](const TaskFinding& one) { return one.kind == finding.kind; });

@@ -25,7 +25,9 @@
 #include "judge/memory_plan.hpp"
 #include "judge/policy_stage.hpp"
 #include "judge/probe.hpp"
+#include "judge/processors.hpp"
 #include "judge/profile.hpp"
+#include "judge/stopwatch.hpp"
 #include "judge/subject.hpp"
 #include "judge/supply.hpp"
 #include "judge/verify.hpp"
@@ -55,18 +57,6 @@ std::string_view to_string(Stage stage) {
   }
   return "";
 }
-
-class Stopwatch {
- public:
-  explicit Stopwatch(double& seconds) : m_seconds(seconds) {}
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-  ~Stopwatch() { m_seconds += std::chrono::duration<double>(util::Clock::now() - m_start).count(); }
-
- private:
-  double& m_seconds;
-  util::Clock::time_point m_start = util::Clock::now();
-};
 
 /// One ask about one candidate: the workers live as long as it does.
 class Judgement {
@@ -166,12 +156,11 @@ class Judgement {
 
   Worker& reference() { return *m_reference->worker; }
   bool timed() const { return m_options.stage == Stage::run || m_options.stage == Stage::profile; }
-  double& seconds(const char* stage) { return m_verdict.timings[stage]; }
 
   // --- the machine -------------------------------------------------------------------------------------------------
 
   Result<void> prepare() {
-    Stopwatch const watch(seconds("prepare"));
+    StageWatch const watch(m_verdict, "prepare");
     m_progress.step("looking for Python, torch and compilers");
     auto machine = find_machine(m_options, m_supply, m_deadline);
     if (!machine) return fail(machine.error());
@@ -224,7 +213,7 @@ class Judgement {
   }
 
   Result<void> start_workers() {
-    Stopwatch const watch(seconds("workers"));  // their module included, where it must be built first
+    StageWatch const watch(m_verdict, "workers");  // their module included, where it must be built first
     auto module = build::worker_module(m_installation.worker_sources, m_installation.worker_modules,
                                        m_machine.toolchain, m_machine.interpreter, m_cache, m_progress, m_deadline);
     if (!module) return fail(module.error());
@@ -282,9 +271,15 @@ class Judgement {
   /// The rules on model_new.py are asked while the compilers run. What does not compile cannot be checked whole: that
   /// decides first, and the rules that are broken stand beside it.
   Result<void> obtain_extension() {
-    auto rules = std::async(std::launch::async, [this] { return ask_rules(); });
+    if (m_options.front_only) return obtain_front();
+    Timeline beside;
+    auto rules = std::async(std::launch::async, [&] {
+      Stopwatch const watch(beside, "rules on model_new.py", "rules");
+      return ask_rules();
+    });
     auto built = build_candidate();
     auto found = rules.get();
+    m_verdict.timeline.insert(m_verdict.timeline.end(), beside.begin(), beside.end());
     if (!found) return fail(found.error());
     if (!m_options.policy) return built;
     if (built) {
@@ -298,9 +293,19 @@ class Judgement {
     return built && !findings.empty() ? fail(policy_violation(findings)) : std::move(built);
   }
 
+  /// The session asks for the rules, meanwhile as a rule, and answers from what it remembers.
+  Result<void> obtain_front() {
+    auto built = build_candidate();
+    if (built || !m_options.policy) return built;
+    auto found = ask_rules();
+    if (!found) return fail(found.error());
+    m_verdict.policy.emplace(PolicyReport{true, std::move(*found)});
+    return built;
+  }
+
   Result<std::vector<PolicyFinding>> ask_rules() const {
     if (!m_options.policy) return std::vector<PolicyFinding>();
-    return check_model_new(m_snapshot.root, m_machine.interpreter, m_installation.policy, m_deadline);
+    return check_model_new(m_snapshot.root, m_machine.interpreter, m_installation.policy, m_deadline, m_supply.rules());
   }
 
   /// Which operators ModelNew has called so far, seen from within its process; those that compute break a rule.
@@ -327,7 +332,7 @@ class Judgement {
   // --- the build ---------------------------------------------------------------------------------------------------
 
   Result<void> build_candidate() {
-    Stopwatch const watch(seconds("build"));
+    StageWatch const watch(m_verdict, "build");
     build::ExtensionRequest request;
     request.snapshot = m_snapshot.root;
     request.support = m_installation.support;
@@ -340,6 +345,9 @@ class Judgement {
         build::build_extension(request, m_machine.toolchain, m_machine.interpreter, m_cache, m_progress, m_deadline);
     m_built.report.extension_path = m_built.error ? "" : m_built.extension.string();
     m_verdict.build = m_built.report;
+    for (BuiltObject const& one : m_built.report.objects) {
+      if (!one.cached) m_verdict.timeline.push_back({one.source, "build", one.start, one.seconds});
+    }
     if (m_built.error) return fail(*m_built.error);
     return {};
   }
@@ -347,7 +355,7 @@ class Judgement {
   // --- the task ----------------------------------------------------------------------------------------------------
 
   Result<void> load_task() {
-    Stopwatch const watch(seconds("task"));
+    StageWatch const watch(m_verdict, "task");
     m_exchange.emplace(*m_machine.backend, reference(), m_deadline);
     if (m_warm) {
       m_exchange->expect_results(m_reference->result_bytes);
@@ -415,13 +423,28 @@ class Judgement {
     }
   }
 
+  /// A standby was ready before there was an ask.
+  void note_start(const Worker& worker) {
+    auto const& [start, ready] = worker.coming_up();
+    auto const* const who = worker.role() == Role::reference ? "reference worker" : "candidate worker";
+    if (ready > m_began) {
+      double const from = std::max(start, m_began);
+      m_verdict.timeline.push_back({who, "workers", from, ready - from});
+    }
+  }
+
   Result<void> await_workers() {
-    Stopwatch const watch(seconds("workers"));
+    StageWatch const watch(m_verdict, "workers");
     auto const facts = reference().ready(m_deadline);
     if (!facts) return fail(facts.error());
     note_worker_facts(*facts);
+    note_start(reference());
     if (timed()) m_supply.settle(m_deadline);
-    if (m_machine.target == build::Target::cpu) return {};
+    if (m_machine.target == build::Target::cpu) {
+      m_processors = ProcessorClaim::take(facts->value("threads", 0));
+      confine(reference());
+      return {};
+    }
     // On a GPU whoever waits for the other's lock must not wait for an import.
     if (auto ready = await_candidate(); !ready || !timed() || !m_options.trace_kernels) return ready;
     // Now, and not before: three that import torch at the same time are slower than two.
@@ -429,6 +452,14 @@ class Judgement {
     if (!traced) return fail(traced.error());
     m_trace = std::make_unique<KernelTrace>(std::move(*traced));
     return {};
+  }
+
+  void confine(const Worker& worker) {
+    if (m_processors) {
+      m_processors->confine(worker.pid());
+    } else {
+      ProcessorClaim::let_go(worker.pid());  // the ask before may have confined it
+    }
   }
 
   /// What was lent is taken back from a reference worker that another ask may have. All others end, at the same time:
@@ -455,6 +486,8 @@ class Judgement {
     auto const facts = m_candidate->ready(m_deadline);
     if (!facts) return fail(facts.error());
     m_candidate_ready = true;
+    if (m_machine.target == build::Target::cpu) confine(*m_candidate);
+    note_start(*m_candidate);
     return {};
   }
 
@@ -469,7 +502,7 @@ class Judgement {
   /// The contexts of the supervisor and of both workers, at the same time: each takes half a second.
   Result<void> open_device() {
     if (m_machine.target == build::Target::cpu) return {};
-    Stopwatch const watch(seconds("device"));
+    StageWatch const watch(m_verdict, "device");
     constexpr const char* starting = "starting CUDA";
     nlohmann::json const message = {{"op", "device"}};
     std::vector<Worker*> workers;
@@ -508,7 +541,7 @@ class Judgement {
   Result<void> take_device() {
     std::string const name = m_machine.backend->lock_name();
     if (name.empty()) return {};
-    Stopwatch const watch(seconds("device_wait"));
+    StageWatch const watch(m_verdict, "device_wait");
     auto lock = util::FileLock::acquire(
         fs::path("/tmp") / fmt::format("cuda-agent-{}.lock", name),
         fmt::format("cuda-agent {}", to_string(m_options.stage)), m_deadline,
@@ -563,7 +596,7 @@ class Judgement {
   }
 
   Result<void> measure_empty() {
-    Stopwatch const watch(seconds("overheads"));
+    StageWatch const watch(m_verdict, "overheads");
     m_progress.step("measuring the overhead of a call");
     if (auto admitted = admit_candidate(); !admitted) return admitted;
     auto const& facts = m_reference->facts;
@@ -576,7 +609,7 @@ class Judgement {
   // --- the candidate -----------------------------------------------------------------------------------------------
 
   Result<void> load_candidate() {
-    Stopwatch const watch(seconds("load"));
+    StageWatch const watch(m_verdict, "load");
     m_progress.step("loading the candidate");
     if (auto admitted = admit_candidate(); !admitted) return admitted;
     if (m_options.without == Layer::fresh_inputs) m_exchange->repeat_inputs(m_seed);
@@ -612,7 +645,7 @@ class Judgement {
   /// What goes wrong with the traced copy is no reason to accuse: a tracer changes what a process can do.
   Result<void> begin_trace() {
     if (m_trace == nullptr) return {};
-    Stopwatch const watch(seconds("trace"));
+    StageWatch const watch(m_verdict, "trace");
     if (!m_probe_fits) return give_up_trace({Outcome::environment_error, "it does not fit into the GPU's memory"});
     auto const begun = m_trace->begin(*m_exchange, m_subject, limit());
     return begun ? Result<void>() : give_up_trace(begun.error());
@@ -620,7 +653,7 @@ class Judgement {
 
   Result<void> finish_trace() {
     if (m_trace == nullptr) return {};
-    Stopwatch const watch(seconds("trace"));
+    StageWatch const watch(m_verdict, "trace");
     auto traced = m_trace->finish(m_verdict.build ? m_verdict.build->kernels : std::vector<KernelResources>(), limit());
     if (!traced) return give_up_trace(traced.error());
     m_trace.reset();
@@ -648,7 +681,7 @@ class Judgement {
   }
 
   Result<void> check() {
-    Stopwatch const watch(seconds("verify"));
+    StageWatch const watch(m_verdict, "verify");
     m_verdict.correctness.emplace();
     VerifyOptions options{.trials = m_options.trials,
                           .keep_going = m_options.keep_going,
@@ -658,24 +691,27 @@ class Judgement {
   }
 
   Result<void> time_arms() {
-    Stopwatch const watch(seconds("profile"));
+    StageWatch const watch(m_verdict, "profile");
     if (!m_verdict.correctness) {
       m_verdict.correctness.emplace();
       m_verdict.correctness->seeds.push_back(std::to_string(m_seed));
     }
     ProfileOptions options{.baselines = {},
                            .rule = {},
-                           .budget_seconds = 1.0,
                            .tolerance = tolerance(),
                            .limits = call_limits(),
                            .when_compiled = [this] { return finish_trace(); },
                            .when_warm = [this] { return seal_threads_of_candidate(); },
                            .when_timed = [this] { return look_last(); }};
     if (m_machine.target == build::Target::cpu) {
-      // Between processors that do other things as well, one round says less than on a GPU: more of them.
-      options.rule.looks = {12, 24, 48, 96};
-      options.budget_seconds = 3.0;
+      // Between processors that do other things as well, one round says less than on a GPU: more of them, if need be.
+      // Who asks again and again wants to know soon; a grade is patient.
+      options.rule.looks = {9, 12, 16, 24, 32, 48, 96};
+      options.rule.fewest = 9;
+      options.rule.budget = options.rule.patience = 0.4;
     }
+    options.rule.patience = m_options.patience.value_or(options.rule.patience);
+    options.rule.budget = std::min(options.rule.budget, options.rule.patience);
     if (m_options.baseline != Baseline::compiled) options.baselines.push_back(Arm::eager);
     if (m_options.baseline != Baseline::eager) {
       options.baselines.push_back(Arm::compiled);
@@ -688,6 +724,7 @@ class Judgement {
                           *m_verdict.correctness, m_progress);
     if (!result) return fail(result.error());
     m_verdict.speed = std::move(result->speed);
+    m_verdict.timeline.insert(m_verdict.timeline.end(), result->timeline.begin(), result->timeline.end());
     for (auto const& [key, value] : m_machine.backend->facts()) m_verdict.environment[key] = value;
     for (auto& one : disturbances(m_verdict.environment)) m_verdict.speed->disturbed.push_back(std::move(one));
     for (auto& finding : result->findings) m_verdict.task_findings.push_back(std::move(finding));
@@ -708,7 +745,7 @@ class Judgement {
 
   /// Last, since the task's model may not survive inputs that it was not made for.
   Result<void> probe_candidate() {
-    Stopwatch const watch(seconds("probe"));
+    StageWatch const watch(m_verdict, "probe");
     m_progress.step("looking at precision and other inputs");
     ProbeOptions options{.other_inputs = m_options.other_inputs && m_options.contract == Contract::cuda_agent,
                          .float64 = m_probe_fits,
@@ -748,6 +785,7 @@ class Judgement {
   fs::path m_scratch;
   util::Progress& m_progress;
   util::Deadline m_deadline;
+  double m_began = util::steady_seconds();
   std::uint64_t m_seed;
   Verdict m_verdict;
 
@@ -755,6 +793,7 @@ class Judgement {
   /// supervisor's context.
   util::FileLock m_device_lock;
   Machine m_machine;
+  std::optional<ProcessorClaim> m_processors;
   build::ExtensionResult m_built;
   std::unique_ptr<LoadedReference> m_reference;
   bool m_warm = false;              ///< it had its task before this ask

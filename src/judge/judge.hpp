@@ -56,6 +56,8 @@ struct Options {
   Baseline baseline = Baseline::both;
   std::string compile_mode = "default";
   std::optional<double> require_speedup;
+  /// Seconds of timed rounds while a ratio is unstable (StoppingRule::patience). None: by the device.
+  std::optional<double> patience;
   bool task_pinned = false;     ///< model.py comes from outside of the workspace, or has the hash that was asked for
   bool policy = true;           ///< false: the rules of the policy are not asked; no reward
   Layer without = Layer::none;  ///< what is left out; no reward
@@ -82,7 +84,9 @@ Verdict judge(const workspace::Workspace& workspace, const workspace::Snapshot& 
               util::Progress& progress, util::Deadline deadline, Supply* supply = nullptr);
 
 /// Tells a supply of the workers that an ask will need. Errors: what such an ask would find missing as well.
-Result<void> announce(const std::string& task_sha256, const Options& options, const Installation& installation,
-                      const build::Cache& cache, util::Progress& progress, util::Deadline deadline, Supply& supply);
+/// `workspace`: its top folder, where model_new.py can be looked at already.
+Result<void> announce(const std::string& task_sha256, const std::filesystem::path& workspace, const Options& options,
+                      const Installation& installation, const build::Cache& cache, util::Progress& progress,
+                      util::Deadline deadline, Supply& supply);
 
 }  // namespace cuda_agent::judge

@@ -98,7 +98,14 @@ class OverheadMeasurement {
       if (*armed || m_overheads.calls == 1) break;
       m_overheads.calls = std::max(m_overheads.calls / 4, 1);  // fewer launches in one gate
     }
-    if (auto done = both_ways(); !done) return fail(done.error());
+    if (m_exchange.backend().open_calls() == 0) {
+      // One way only, and among the rounds the reference's empty calls count for both.
+      auto const own = m_overheads.calls == 1 ? single : nulls(Arm::eager);
+      if (!own) return fail(own.error());
+      m_overheads.reference = m_overheads.candidate = {*own, *own};
+    } else if (auto done = both_ways(); !done) {
+      return fail(done.error());
+    }
     return alone();
   }
 
@@ -212,11 +219,6 @@ class OverheadMeasurement {
         if (!null) return fail(null.error());
         Nulls& place = arm == Arm::candidate ? m_overheads.candidate : m_overheads.reference;
         (mode == device::CallMode::gated ? place.gated : place.end_to_end) = *null;
-      }
-      if (m_exchange.backend().open_calls() == 0) {  // one way only
-        m_overheads.reference.end_to_end = m_overheads.reference.gated;
-        m_overheads.candidate.end_to_end = m_overheads.candidate.gated;
-        break;
       }
     }
     m_exchange.set_mode(wanted);

@@ -12,13 +12,33 @@
 #include "policy/objects.hpp"
 #include "policy/policy_file.hpp"
 #include "policy/python_rules.hpp"
+#include "util/hash.hpp"
 #include "util/text.hpp"
 
 namespace cuda_agent::judge {
 namespace fs = std::filesystem;
 
-Result<std::vector<PolicyFinding>> check_model_new(const fs::path& snapshot, const build::Interpreter& interpreter,
-                                                   const fs::path& policy, util::Deadline deadline) {
+std::optional<std::string> rules_key(const fs::path& file, const build::Interpreter& interpreter,
+                                     const fs::path& policy) {
+  std::vector<fs::path> files = {file, policy / "policy.json"};
+  std::error_code problem;
+  for (auto const& rule : fs::directory_iterator(policy / "rules", problem)) {
+    if (rule.path().extension() == ".py") files.push_back(rule.path());
+  }
+  std::sort(files.begin() + 2, files.end());
+  auto key = interpreter.executable.string();
+  for (auto const& one : files) {
+    auto const hash = util::sha256_of_file(one);
+    if (!hash) return std::nullopt;
+    key += "\n" + *hash;
+  }
+  return problem ? std::nullopt : std::optional(std::move(key));
+}
+
+namespace {
+
+Result<std::vector<PolicyFinding>> ask_checker(const fs::path& snapshot, const build::Interpreter& interpreter,
+                                               const fs::path& policy, util::Deadline deadline) {
   policy::PythonCheck request;
   request.file = snapshot / request.name;
   std::error_code problem;
@@ -48,6 +68,35 @@ Result<std::vector<PolicyFinding>> check_model_new(const fs::path& snapshot, con
   std::stable_partition(findings.begin(), findings.end(),
                         [](const PolicyFinding& one) { return one.rule != "no-own-kernel"; });
   return findings;
+}
+
+}  // namespace
+
+const std::vector<PolicyFinding>* RulesMemo::find(const std::string& key) {
+  auto const found = std::find_if(m_known.begin(), m_known.end(), [&](auto const& one) { return one.first == key; });
+  if (found == m_known.end()) return nullptr;
+  m_known.splice(m_known.begin(), m_known, found);
+  return &m_known.front().second;
+}
+
+void RulesMemo::note(const std::string& key, std::vector<PolicyFinding> findings) {
+  constexpr std::size_t most = 64;
+  m_known.emplace_front(key, std::move(findings));
+  if (m_known.size() > most) m_known.pop_back();
+}
+
+Result<std::vector<PolicyFinding>> check_model_new(const fs::path& snapshot, const build::Interpreter& interpreter,
+                                                   const fs::path& policy, util::Deadline deadline, RulesMemo* memo) {
+  auto const key =
+      memo != nullptr ? rules_key(snapshot / policy::PythonCheck().name, interpreter, policy) : std::nullopt;
+  if (auto const* const known = key ? memo->find(*key) : nullptr) return *known;
+  auto found = ask_checker(snapshot, interpreter, policy, deadline);
+  // A checker that ran out of time may not do so the next time.
+  bool const for_good = found && std::none_of(found->begin(), found->end(), [](const PolicyFinding& one) {
+                          return one.rule == policy::cannot_be_checked;
+                        });
+  if (key && for_good) memo->note(*key, *found);
+  return found;
 }
 
 Result<std::vector<PolicyFinding>> check_built(const build::ExtensionResult& built) {

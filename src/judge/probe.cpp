@@ -87,7 +87,14 @@ class Prober {
     m_single = itself->single_rms_error.has_value();
     m_eager = std::move(*eager);
     m_candidate = std::move(*candidate);
-    return check_candidate(m_exchange, m_eager, m_candidate, !*kept, m_options.tolerance, 0, m_correctness);
+    auto const worst = m_correctness.worst;
+    double const worst_rms_scaled = m_correctness.worst_rms_scaled;
+    auto checked = check_candidate(m_exchange, m_eager, m_candidate, !*kept, m_options.tolerance, 0, m_correctness);
+    if (!checked) return checked;
+    // How far off it is for values as large as these says nothing about the task's own.
+    m_correctness.worst = worst;
+    m_correctness.worst_rms_scaled = worst_rms_scaled;
+    return checked;
   }
 
   Result<void> excused(const Error& error) {

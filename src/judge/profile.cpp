@@ -5,12 +5,12 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "judge/stopwatch.hpp"
 #include "util/random.hpp"
 
 namespace cuda_agent::judge {
 namespace {
 
-constexpr int fewest_rounds = 12;  ///< the Wilcoxon interval at 99.5 % is finite from 9 on
 constexpr int most_warm_rounds = 13;
 
 std::string waits(const char* who, const std::string& refused) {
@@ -34,8 +34,23 @@ class Profiler {
         m_arms(options.baselines) {}
 
   Result<ProfileResult> run() {
-    if (auto warm = warm_up(); !warm) return fail(warm.error());
+    {
+      Stopwatch const watch(m_result.timeline, "untimed calls of every arm", "rounds");
+      if (auto warm = warm_up(); !warm) return fail(warm.error());
+    }
     if (auto ready = m_options.when_warm(); !ready) return fail(ready.error());
+    auto const rounds = time_rounds();
+    if (!rounds) return fail(rounds.error());
+    if (auto checked = drop_recompiled(); !checked) return fail(checked.error());
+    if (auto done = m_options.when_timed(); !done) return fail(done.error());
+    if (auto reported = report(*rounds); !reported) return fail(reported.error());
+    return std::move(m_result);
+  }
+
+ private:
+  /// How many there were.
+  Result<int> time_rounds() {
+    Stopwatch const watch(m_result.timeline, "timed rounds", "rounds");
     m_start = util::Clock::now();
     m_repeated = 0;
     int rounds = 0;
@@ -56,13 +71,9 @@ class Profiler {
       ++rounds;
       if (m_options.rule.is_look(rounds) && enough(rounds)) break;
     }
-    if (auto checked = drop_recompiled(); !checked) return fail(checked.error());
-    if (auto done = m_options.when_timed(); !done) return fail(done.error());
-    if (auto reported = report(rounds); !reported) return fail(reported.error());
-    return std::move(m_result);
+    return rounds;
   }
 
- private:
   util::Deadline candidate_limit() const {
     double const patience = std::min(m_options.limits.candidate_seconds, 10 + 20e-6 * m_slowest);
     return util::Deadline::after(std::chrono::duration<double>(patience)).earlier(m_options.limits.ask);
@@ -82,6 +93,7 @@ class Profiler {
     if (auto drawn = m_exchange.draw(m_random(), m_overheads.calls); !drawn) return drawn;
     bool const with_compiled = std::find(m_arms.begin(), m_arms.end(), Arm::compiled) != m_arms.end();
     if (with_compiled) {
+      Stopwatch const watch(m_result.timeline, "torch.compile", "rounds");
       m_progress.step("compiling the baseline with torch.compile");
       auto const compiled = call(Arm::compiled);
       if (!compiled && compiled.error().outcome != Outcome::task_error) return fail(compiled.error());
@@ -127,7 +139,8 @@ class Profiler {
 
   /// One round. False: it has to be repeated, since results were dropped to make room for larger ones.
   Result<bool> round() {
-    if (auto drawn = m_exchange.draw(m_random(), m_overheads.calls); !drawn) return fail(drawn.error());
+    if (auto drawn = m_exchange.draw(m_next, m_overheads.calls); !drawn) return fail(drawn.error());
+    m_next = m_random();
     int const generation = m_exchange.generation();
     std::vector<Arm> order = m_arms;
     if (std::find(order.begin(), order.end(), Arm::eager) == order.end()) order.push_back(Arm::eager);
@@ -156,6 +169,7 @@ class Profiler {
     bool const all_count = note_refusals(made);
     m_warm = !inputs_may_change;
 
+    DrawAhead const ahead(m_exchange, m_next, m_overheads.calls);
     auto const checked = check_candidate(m_exchange, made.at(Arm::eager), made.at(Arm::candidate), inputs_may_change,
                                          m_options.tolerance, 0, m_correctness);
     if (!checked) {
@@ -259,12 +273,10 @@ class Profiler {
   }
 
   bool enough(int rounds) const {
-    double const spent = std::chrono::duration<double>(util::Clock::now() - m_start).count();
-    if (spent > 10 * m_options.budget_seconds) return true;
-    if (rounds < fewest_rounds) return false;
-    if (spent > m_options.budget_seconds) return true;
-    return std::all_of(m_arms.begin(), m_arms.end(),
-                       [&](Arm arm) { return m_options.rule.settled(ratio_to(arm).ratio); });
+    std::vector<Interval> ratios;
+    ratios.reserve(m_arms.size());
+    for (Arm const arm : m_arms) ratios.push_back(ratio_to(arm).ratio);
+    return m_options.rule.enough(rounds, std::chrono::duration<double>(util::Clock::now() - m_start).count(), ratios);
   }
 
   Result<void> drop_recompiled() {
@@ -365,6 +377,7 @@ class Profiler {
 
   /// The inputs are drawn as for every round: what came last may have been something else (when_timed).
   Result<std::vector<double>> eager_without_candidate() {
+    Stopwatch const watch(m_result.timeline, "eager once more, alone", "rounds");
     auto drawn = m_exchange.draw(m_random(), m_overheads.calls);
     m_candidate.end();
     if (!drawn) return fail(drawn.error());
@@ -382,6 +395,7 @@ class Profiler {
   const Overheads& m_overheads;
   const ProfileOptions& m_options;
   util::SplitMix64 m_random;
+  std::uint64_t m_next = m_random();  ///< seed of the next round's inputs
   Correctness& m_correctness;
   util::Progress& m_progress;
   std::vector<Arm> m_arms;                     ///< baselines that are still in

@@ -22,7 +22,6 @@ namespace cuda_agent::judge {
 struct ProfileOptions {
   std::vector<Arm> baselines;
   StoppingRule rule;
-  double budget_seconds = 1.0;  ///< after this, the next look is the last
   ToleranceOverride tolerance;
   CallLimits limits;
   /// Called once the compiled arm is there and before the others run: until then another process may use the device.
@@ -37,6 +36,7 @@ struct ProfileResult {
   Speed speed;
   std::vector<TaskFinding> findings;
   std::map<std::string, std::string> not_measured;
+  Timeline timeline;  ///< of the parts
 };
 
 /// Errors: the candidate's (wrong, crash, timeout) or ours. A compiled baseline that fails or re-compiles is left out

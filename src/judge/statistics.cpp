@@ -189,6 +189,14 @@ bool StoppingRule::unstable(const Interval& ratio) const {
   return (ratio.high - ratio.low) / 2 > widest * ratio.estimate;
 }
 
+bool StoppingRule::enough(int rounds, double spent, std::span<const Interval> ratios) const {
+  if (spent > 10 * patience) return true;
+  if (rounds < fewest) return false;
+  if (spent > patience) return true;
+  return std::all_of(ratios.begin(), ratios.end(),
+                     [&](const Interval& ratio) { return spent > budget ? !unstable(ratio) : settled(ratio); });
+}
+
 int StoppingRule::most_rounds() const { return looks.empty() ? 0 : looks.back(); }
 
 }  // namespace cuda_agent::judge

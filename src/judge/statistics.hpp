@@ -52,12 +52,18 @@ struct StoppingRule {
   double confidence = 0.995;
   double half_width = 0.01;  ///< relative to the estimate
   double widest = 0.05;      ///< likewise
+  int fewest = 12;           ///< rounds: the Wilcoxon interval at 99.5 % is finite from 9 on
+  double budget = 1.0;       ///< seconds; after them the next look at which nothing is unstable is the last
+  double patience = 1.0;     ///< seconds; after them the next look is the last
 
   bool is_look(int rounds) const;
   /// (high − low) / 2 ≤ half_width · estimate.
   bool settled(const Interval& ratio) const;
   /// (high − low) / 2 > widest · estimate: too wide to say much about the 5 % that a milestone asks for.
   bool unstable(const Interval& ratio) const;
+  /// Whether this look is the last: `spent` seconds after the first round began, with these ratios. Where rounds are so
+  /// long that the fewest take ten times the patience, what there is has to do.
+  bool enough(int rounds, double spent, std::span<const Interval> ratios) const;
   /// Rounds after which an ask ends whatever its interval.
   int most_rounds() const;
 };

@@ -12,6 +12,7 @@
 #include "cuda_agent/error.hpp"
 #include "device/backend.hpp"
 #include "judge/lint.hpp"
+#include "judge/policy_stage.hpp"
 #include "judge/worker.hpp"
 
 namespace cuda_agent::judge {
@@ -50,6 +51,9 @@ class Supply {
   virtual void expect(const WorkerSetup& reference, const WorkerSetup& candidate, const std::string& task) = 0;
   /// Returns once nothing of its own runs: calls are timed from now on.
   virtual void settle(util::Deadline deadline) = 0;
+
+  /// What the rules have said before; null: nothing is remembered.
+  virtual RulesMemo* rules() { return nullptr; }
 
   /// The GPU's backend, as device::make_cuda_backend gives it.
   virtual Result<std::shared_ptr<device::Backend>> gpu(const std::string& name) = 0;

@@ -85,6 +85,7 @@ class Writer {
         {"protections", protections()},
         {"environment", texts(v.environment)},
         {"timings", timings()},
+        {"timeline", timeline()},
     };
     out["not_measured"] = texts(m_reasons);  // last: the lines above add to it
     return out;
@@ -380,6 +381,17 @@ class Writer {
       object[text(stage)] = number(seconds, "/timings/" + text(stage));
     }
     return object;
+  }
+
+  json timeline() const {
+    json spans = json::array();
+    for (const TimelineSpan& one : m_verdict.timeline) {
+      spans.push_back({{"what", text(one.what)},
+                       {"lane", text(one.lane)},
+                       {"start", one.start - m_verdict.began},
+                       {"seconds", one.seconds}});
+    }
+    return {{"began", m_verdict.began}, {"spans", std::move(spans)}};
   }
 
   const Verdict& m_verdict;

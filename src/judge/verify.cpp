@@ -1,6 +1,8 @@
 #include "judge/verify.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <spdlog/fmt/fmt.h>
 
@@ -13,8 +15,9 @@ namespace {
 constexpr double patience_factor = 20;
 constexpr double patience_seconds = 10;
 
-Result<void> trial_once(Exchange& exchange, const VerifyOptions& options, std::uint64_t seed, int trial,
-                        Correctness& correctness) {
+/// `next`: the seed of the trial after this one.
+Result<void> trial_once(Exchange& exchange, const VerifyOptions& options, std::uint64_t seed, std::uint64_t next,
+                        int trial, Correctness& correctness) {
   if (auto drawn = exchange.draw(seed, 1); !drawn) return drawn;
   auto const eager = exchange.call(Arm::eager, options.limits.ask, "running the task's own model");
   if (!eager) return fail(eager.error());
@@ -26,6 +29,8 @@ Result<void> trial_once(Exchange& exchange, const VerifyOptions& options, std::u
   auto const candidate =
       exchange.call(Arm::candidate, limit, fmt::format("running ModelNew.forward (trial {})", trial));
   if (!candidate) return fail(candidate.error());
+  std::optional<DrawAhead> ahead;
+  if (trial < options.trials) ahead.emplace(exchange, next, 1);
   return check_candidate(exchange, *eager, *candidate, !*kept, options.tolerance, trial, correctness);
 }
 
@@ -70,12 +75,13 @@ Result<void> verify(Exchange& exchange, const VerifyOptions& options, std::uint6
                     util::Progress& progress) {
   util::SplitMix64 seeds(seed);
   Result<void> first;
+  std::uint64_t next = seeds();
   for (int trial = 1; trial <= options.trials; ++trial) {
     progress.step(fmt::format("checking: trial {} of {}", trial, options.trials));
-    std::uint64_t const own = seeds();
+    std::uint64_t const own = std::exchange(next, seeds());
     correctness.seeds.push_back(std::to_string(own));
     ++correctness.trials;
-    auto const done = trial_once(exchange, options, own, trial, correctness);
+    auto const done = trial_once(exchange, options, own, next, trial, correctness);
     if (done) {
       ++correctness.passed;
       continue;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include "exec/child.hpp"
 #include "util/fd.hpp"
 #include "util/files.hpp"
+#include "util/time.hpp"
 
 namespace cuda_agent::judge {
 
@@ -49,6 +51,8 @@ class Worker final : public device::Peer {
 
   /// Waits until torch is imported; gives the worker's facts, also when asked again. Errors: environment_error.
   Result<nlohmann::json> ready(util::Deadline deadline);
+  /// When it was started and when it was ready, by its own account: seconds of the steady clock.
+  std::pair<double, double> coming_up() const { return {m_start, m_facts ? m_facts->value("at", 0.0) : 0.0}; }
   /// Whether a message of its is there: `ready` or `collect` will not wait.
   bool has_spoken() const;
   /// Whether its device was started (the request "device"); for who asks to remember.
@@ -109,6 +113,7 @@ class Worker final : public device::Peer {
   std::optional<nlohmann::json> m_facts;  ///< said when it was ready
   void signal(int number);
   bool is_held() const;
+  double m_start = util::steady_seconds();
   int m_pid = 0;
   bool m_let_run = false;
   bool m_device_started = false;

@@ -42,6 +42,8 @@ std::map<std::string, std::string> environment(const WorkerSetup& setup, const f
       {"TMPDIR", "/tmp"},
       {"PYTHONDONTWRITEBYTECODE", "1"},
       {"TORCH_SHOW_CPP_STACKTRACES", "0"},
+      // Not torch alone: an extension may bring an OpenMP library of its own.
+      {"OMP_NUM_THREADS", std::to_string(threads_for_models(setup.threads))},
       // Freed memory is kept: new pages take half of the time of a memory-bound model. Tensors have an allocator of
       // their own for that (src/worker/cpu_allocator.cpp); this is for what a kernel takes from malloc.
       {"MALLOC_MMAP_MAX_", "0"},

@@ -11,6 +11,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "report/gantt.hpp"
 #include "report/numbers.hpp"
 #include "util/text.hpp"
 
@@ -88,6 +89,8 @@ class TextReport {
     candidate_output();
     warnings();
     if (m_style.verbose) everything_else();
+    if (m_style.timings) m_out += render_gantt(m_verdict);
+    m_label.clear();
     for (auto const& hint : m_verdict.hints) line("next", safe(hint));
     return std::move(m_out);
   }

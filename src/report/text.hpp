@@ -15,6 +15,7 @@ using SourceLine = std::function<std::optional<std::string>(const std::string& f
 struct TextStyle {
   bool colour = false;   ///< ANSI colours
   bool verbose = false;  ///< everything that the verdict knows instead of one screen
+  bool timings = false;  ///< where the time went (report/gantt.hpp)
   SourceLine source_line;
 };
 

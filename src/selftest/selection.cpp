@@ -1,5 +1,7 @@
 #include "selftest/selection.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -33,6 +35,15 @@ std::vector<Case> quick(const std::vector<Case>& cases, bool gpu) {
     twins.insert(one.honest_twin);
   }
   return chosen;
+}
+
+std::vector<Case> repeated(const std::vector<Case>& cases, int times, bool gpu) {
+  auto all = cases;
+  for (int i = 1; i < times; ++i) {
+    std::copy_if(cases.begin(), cases.end(), std::back_inserter(all),
+                 [&](const Case& one) { return !one.known_gap() && (gpu || !one.needs_cuda); });
+  }
+  return all;
 }
 
 }  // namespace cuda_agent::selftest

@@ -15,4 +15,8 @@ std::vector<Case> matching(const std::vector<Case>& cases, const std::string& pa
 /// twins of these. Variants, known gaps and, unless `gpu`, what needs a GPU are not chosen.
 std::vector<Case> quick(const std::vector<Case>& cases, bool gpu);
 
+/// Each `times` times: all of them, and then again. What will be left out (known gaps and, unless `gpu`, what needs a
+/// GPU) once.
+std::vector<Case> repeated(const std::vector<Case>& cases, int times, bool gpu);
+
 }  // namespace cuda_agent::selftest

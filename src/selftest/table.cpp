@@ -84,10 +84,37 @@ std::string what_is_wrong(const std::vector<CaseResult>& results) {
   return text;
 }
 
-std::vector<std::string> row_of(const CaseResult& result, bool proofs) {
+bool is_fine(const CaseResult& result) {
+  return result.state == State::as_expected && result.proof.state != Proof::State::not_proven;
+}
+
+/// The results of one case, which was judged more than once with --repeat; one that is not fine speaks for all.
+struct Row {
+  const CaseResult* shown = nullptr;
+  int times = 0;
+  int fine = 0;
+};
+
+std::vector<Row> by_case(const std::vector<CaseResult>& results) {
+  std::vector<Row> rows;
+  for (auto const& result : results) {
+    auto found =
+        std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.shown->one.name == result.one.name; });
+    if (found == rows.end()) found = rows.insert(rows.end(), Row{&result});
+    ++found->times;
+    found->fine += is_fine(result) ? 1 : 0;
+    if (!is_fine(result) && is_fine(*found->shown)) found->shown = &result;
+  }
+  return rows;
+}
+
+std::vector<std::string> cells_of(const Row& shown, bool proofs) {
+  auto const& result = *shown.shown;
   auto const& one = result.one;
-  std::vector<std::string> row{mark(result),  one.name,   shortened(one.what), one.layer.empty() ? "-" : one.layer,
-                               expected(one), got(result)};
+  auto answer = got(result);
+  if (shown.times > 1) answer += fmt::format("; {} of {} ok", shown.fine, shown.times);
+  std::vector<std::string> row{mark(result),  one.name, shortened(one.what), one.layer.empty() ? "-" : one.layer,
+                               expected(one), answer};
   if (proofs) row.push_back(with_layers_off(result));
   auto const seconds = result.seconds + result.proof.seconds;
   row.push_back(result.state == State::left_out ? "-" : fmt::format("{:.1f}", seconds));
@@ -127,14 +154,15 @@ std::string below_row(const CaseResult& result) {
 std::string as_table(const std::vector<CaseResult>& results, bool verbose) {
   auto const counts = count(results);
   auto const proofs = proofs_in_words(counts);
-  std::vector<std::vector<std::string>> rows{head_of_rows(!proofs.empty())};
-  for (auto const& result : results) rows.push_back(row_of(result, !proofs.empty()));
-  auto const lines = util::split_lines(aligned(rows));
+  auto const rows = by_case(results);
+  std::vector<std::vector<std::string>> cells{head_of_rows(!proofs.empty())};
+  for (auto const& row : rows) cells.push_back(cells_of(row, !proofs.empty()));
+  auto const lines = util::split_lines(aligned(cells));
   std::string text = lines.front() + "\n";
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].state == State::left_out && !verbose) continue;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].shown->state == State::left_out && !verbose) continue;
     text += lines[i + 1] + "\n";
-    if (verbose) text += below_row(results[i]);
+    if (verbose) text += below_row(*rows[i].shown);
   }
   for (auto const& result : results) {
     if (!result.kept.empty()) text += fmt::format("{} is kept in {}\n", result.one.name, result.kept.string());

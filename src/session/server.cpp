@@ -44,7 +44,9 @@ struct Client {
   Ask ask;
   bool asked = false;
   bool going = false;
-  Clock::time_point since;  ///< it waits for its turn
+  Clock::time_point since;                  ///< it waits for its turn
+  std::optional<Clock::time_point> held{};  ///< first found to be held elsewhere
+  Clock::time_point not_before{};           ///< tried again
 };
 using Shared = std::shared_ptr<Client>;
 
@@ -136,11 +138,11 @@ class Server {
       {
         std::unique_lock guard(m_mutex);
         // Standbys are looked after now and then.
-        m_news.wait_for(guard, std::chrono::milliseconds(m_supply->busy() ? 50 : 500),
-                        [&] { return m_stopping || !m_ready.empty() || !m_coming.empty(); });
-        if (!m_ready.empty()) {
-          next = m_ready.front();
-          m_ready.pop_front();
+        m_news.wait_for(guard, std::chrono::milliseconds(m_supply->busy() || !m_ready.empty() ? 50 : 500),
+                        [&] { return m_stopping || oldest() != m_ready.end() || !m_coming.empty(); });
+        if (auto const turn = oldest(); turn != m_ready.end()) {
+          next = *turn;
+          m_ready.erase(turn);
           m_running = next;
           say_places();
         } else if (!m_coming.empty()) {
@@ -151,7 +153,7 @@ class Server {
             std::count_if(m_clients.begin(), m_clients.end(), [](const Shared& one) { return one->asked; })));
       }
       if (next) {
-        answer(*next);
+        answer(next);
         last = Clock::now();
       } else if (coming) {
         expect(*coming);
@@ -168,6 +170,30 @@ class Server {
     }
   }
 
+  /// Of those whose turn it can be.
+  std::deque<Shared>::iterator oldest() {
+    auto const now = Clock::now();
+    return std::find_if(m_ready.begin(), m_ready.end(), [&](const Shared& one) { return one->not_before <= now; });
+  }
+
+  /// It keeps its place, and is tried again in a moment.
+  void put_back(const Shared& client, const HeldElsewhere& why) {
+    bool const first = !client->held;
+    if (first) client->held = Clock::now();
+    client->not_before = Clock::now() + std::chrono::milliseconds(100);
+    {
+      std::lock_guard const guard(m_mutex);
+      m_running.reset();
+      bool const gone = util::interrupted();
+      util::forget_cancel();
+      if (gone || m_stopping) return;
+      auto const place =
+          std::find_if(m_ready.begin(), m_ready.end(), [&](const Shared& one) { return one->since > client->since; });
+      m_ready.insert(place, client);
+    }
+    if (first) (void)tell(*client, {{"note", why.message}});
+  }
+
   void say_places() {
     int place = 1;
     for (auto const& waiting : m_ready) (void)tell(*waiting, {{"place", place++}});
@@ -181,9 +207,11 @@ class Server {
     }
   }
 
-  void answer(Client& client) {
+  void answer(const Shared& shared) {
+    Client& client = *shared;
     auto const start = Clock::now();
     client.ask.waited = std::chrono::duration<double>(start - client.since).count();
+    client.ask.held = client.held ? std::chrono::duration<double>(start - *client.held).count() : 0;
     std::ostringstream out;
     std::ostringstream err;
     int code = 1;
@@ -192,6 +220,9 @@ class Server {
       ToClient progress(client);
       try {
         code = m_answers.answer(client.ask, *m_supply, out, err, progress);
+      } catch (const HeldElsewhere& why) {
+        put_back(shared, why);
+        return;
       } catch (const std::exception& error) {
         problem = error.what();
       }

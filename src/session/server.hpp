@@ -22,13 +22,20 @@ struct Ask {
   bool colour = false;  ///< its standard output takes colours
   double began = 0;     ///< when the client was started: seconds of the steady clock, which all processes share
   double waited = 0;    ///< seconds, for its turn
+  double held = 0;      ///< seconds since it was found to be held elsewhere; 0: it was not
   nlohmann::json compiled =
       nlohmann::json::object();  ///< {source: seconds} of what the client has compiled for it just now
 };
 
+/// Thrown by an answer whose workspace somebody else has, outside of the session: others go first meanwhile.
+struct HeldElsewhere {
+  std::string message;
+};
+
 /// What the command line brings.
 struct Answers {
-  /// Does what the ask says; results to `out`, which becomes the client's standard output. Returns the exit code.
+  /// May throw HeldElsewhere. Does what the ask says; results to `out`, which becomes the client's standard output.
+  /// Returns the exit code.
   std::function<int(const Ask& ask, judge::Supply& supply, std::ostream& out, std::ostream& err,
                     util::Progress& progress)>
       answer;

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
 #include <utility>
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
 #include "device/cuda/cuda_backend.hpp"
@@ -33,15 +37,16 @@ Result<std::unique_ptr<Worker>> WarmSupply::start(const WorkerSetup& setup) cons
 }
 
 Result<std::unique_ptr<Worker>> WarmSupply::worker(const WorkerSetup& setup) {
-  if (setup.role == Role::candidate) remember(setup);
+  if (setup.role == Role::candidate) m_wanted = remembered(setup);
   forget_lost();
-  for (Standby& one : m_standbys) {
-    if (!one.ready && one.worker->has_spoken()) note_ready(one, util::Deadline::after(std::chrono::seconds(1)));
-  }
-  std::erase_if(m_standbys, [](const Standby& one) { return one.worker == nullptr; });
+  note_all();
   std::string const key = key_of(setup);
-  auto const found =
-      std::find_if(m_standbys.begin(), m_standbys.end(), [&](const Standby& one) { return one.key == key; });
+  auto found = std::find_if(m_standbys.begin(), m_standbys.end(), [&](const Standby& one) { return one.key == key; });
+  if (found != m_standbys.end() && found->exercising) {
+    collect(*found, util::Deadline::after(std::chrono::seconds(60)));
+    if (found->worker == nullptr) found = m_standbys.end();
+    drop_lost();
+  }
   if (found == m_standbys.end()) {
     ++m_started;
     return start(setup);
@@ -51,15 +56,52 @@ Result<std::unique_ptr<Worker>> WarmSupply::worker(const WorkerSetup& setup) {
   return worker;
 }
 
-void WarmSupply::remember(const WorkerSetup& setup) {
-  m_wanted = std::make_unique<Kept>(Kept{*setup.interpreter, setup, key_of(setup)});
-  m_wanted->setup.interpreter = &m_wanted->interpreter;
+std::unique_ptr<WarmSupply::Kept> WarmSupply::remembered(const WorkerSetup& setup) {
+  auto kept = std::make_unique<Kept>(Kept{*setup.interpreter, setup, key_of(setup)});
+  kept->setup.interpreter = &kept->interpreter;
+  return kept;
 }
 
 /// One that says something without being asked has ended, or is about to.
 void WarmSupply::forget_lost() {
   std::erase_if(m_references, [](auto const& one) { return one->worker->has_spoken(); });
-  std::erase_if(m_standbys, [](const Standby& one) { return one.ready && one.worker->has_spoken(); });
+  std::erase_if(m_standbys,
+                [](const Standby& one) { return one.ready && !one.exercising && one.worker->has_spoken(); });
+}
+
+void WarmSupply::drop_lost() {
+  std::erase_if(m_standbys, [](const Standby& one) { return one.worker == nullptr; });
+}
+
+/// Takes note of what has come up. Does not wait.
+void WarmSupply::note_all() {
+  for (Standby& one : m_standbys) {
+    if (!one.worker->has_spoken()) continue;
+    if (!one.ready) {
+      note_ready(one, util::Deadline::after(std::chrono::seconds(1)));
+    } else if (one.exercising) {
+      collect(one, util::Deadline::after(std::chrono::seconds(1)));
+    }
+  }
+  drop_lost();
+}
+
+/// The first use of torch.compile in a process takes seconds, whatever is compiled.
+void WarmSupply::exercise(Standby& standby) {
+  auto const posted = standby.worker->post({{"op", "exercise"}}, {}, util::Deadline::after(std::chrono::seconds(1)),
+                                           "preparing torch.compile");
+  standby.exercised = true;
+  standby.exercising = posted.has_value();
+}
+
+void WarmSupply::collect(Standby& standby, util::Deadline deadline) {
+  standby.worker->resume();
+  auto const done = standby.worker->collect(deadline, "preparing torch.compile");
+  standby.exercising = false;
+  if (done) return;
+  spdlog::warn("a spare reference worker is of no use: {}", done.error().message);
+  standby.worker.reset();
+  m_spare.reset();  // until the next ask wants one
 }
 
 std::unique_ptr<LoadedReference> WarmSupply::reference(const std::string& key) {
@@ -86,7 +128,8 @@ void WarmSupply::keep(std::unique_ptr<LoadedReference> reference) {
 }
 
 void WarmSupply::expect(const WorkerSetup& reference, const WorkerSetup& candidate, const std::string& task) {
-  remember(candidate);
+  m_wanted = remembered(candidate);
+  m_spare = reference.compiler ? remembered(reference) : nullptr;
   constexpr int most = 3;
   int const wanted = std::clamp(m_waiting, 1, most);
   for (int have = standbys_of(key_of(candidate)); have < wanted; ++have) start_standby(candidate);
@@ -107,7 +150,7 @@ void WarmSupply::start_standby(const WorkerSetup& setup) {
     m_wanted.reset();
     return;
   }
-  m_standbys.push_back({key_of(setup), std::move(*worker), false});
+  m_standbys.push_back({key_of(setup), std::move(*worker), false, false, false});
 }
 
 void WarmSupply::note_ready(Standby& standby, util::Deadline deadline) {
@@ -123,17 +166,19 @@ void WarmSupply::note_ready(Standby& standby, util::Deadline deadline) {
 
 void WarmSupply::tend() {
   forget_lost();
-  for (Standby& one : m_standbys) {
-    if (!one.ready && one.worker->has_spoken()) note_ready(one, util::Deadline::after(std::chrono::seconds(1)));
+  note_all();
+  if (!m_wanted) return;
+  // Those of other setups have not been asked for lately.
+  while (static_cast<int>(m_standbys.size()) > std::max(m_limits.standbys, m_waiting) + m_limits.spares + 1) {
+    m_standbys.pop_front();
   }
-  std::erase_if(m_standbys, [](const Standby& one) { return one.worker == nullptr; });
-  if (m_wanted) {
-    // Those of other setups have not been asked for lately.
-    while (static_cast<int>(m_standbys.size()) > std::max(m_limits.standbys, m_waiting) + 1) m_standbys.pop_front();
-    while (m_wanted && standbys_of(m_wanted->key) < m_limits.standbys) {
-      Kept const wanted = *m_wanted;
-      start_standby(wanted.setup);
-    }
+  while (m_wanted && standbys_of(m_wanted->key) < m_limits.standbys) start_standby(Kept(*m_wanted).setup);
+  // A spare comes last: the next ask is of a known task, as a rule.
+  if (!m_spare || m_waiting > 0 || busy()) return;
+  while (m_spare && standbys_of(m_spare->key) < m_limits.spares) start_standby(Kept(*m_spare).setup);
+  for (Standby& one : m_standbys) {
+    if (one.exercising) one.worker->resume();
+    if (m_spare && one.key == m_spare->key && one.ready && !one.exercised) exercise(one);
   }
 }
 
@@ -144,20 +189,42 @@ std::uint64_t WarmSupply::gpu_memory() const {
   return held;
 }
 
-/// On a GPU idle workers hold what others may need.
+/// Pages of files, torch's libraries among them, are shared by all.
+std::uint64_t own_memory(const Worker& worker) {
+  std::ifstream status(fmt::format("/proc/{}/status", worker.pid()));
+  std::uint64_t bytes = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("RssAnon:") && !line.starts_with("RssShmem:")) continue;
+    constexpr std::uint64_t kibi = 1024;
+    bytes += std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) * kibi;
+  }
+  return bytes;
+}
+
+std::uint64_t WarmSupply::host_memory() const {
+  std::uint64_t bytes = 0;
+  for (auto const& one : m_references) bytes += own_memory(*one->worker);
+  for (auto const& one : m_standbys) bytes += own_memory(*one.worker);
+  return bytes;
+}
+
+/// Idle workers hold what others may need.
 void WarmSupply::limit_idle_memory() {
   while (gpu_memory() > m_limits.idle_gpu_memory && !m_references.empty()) m_references.pop_back();
+  while (host_memory() > m_limits.idle_memory && !m_references.empty()) m_references.pop_back();
 }
 
 bool WarmSupply::busy() const {
   return std::any_of(m_standbys.begin(), m_standbys.end(), [](const Standby& one) { return !one.ready; });
 }
 
+/// A spare that compiles is held until `tend` goes on with it.
 void WarmSupply::settle(util::Deadline deadline) {
   for (Standby& one : m_standbys) {
     note_ready(one, deadline.earlier(util::Deadline::after(std::chrono::seconds(60))));
+    if (one.worker != nullptr && one.exercising) one.worker->stop();
   }
-  std::erase_if(m_standbys, [](const Standby& one) { return one.worker == nullptr; });
+  drop_lost();
 }
 
 Result<std::shared_ptr<device::Backend>> WarmSupply::gpu(const std::string& name) {
@@ -174,6 +241,7 @@ void WarmSupply::drop() {
   m_references.clear();
   m_standbys.clear();
   m_wanted.reset();
+  m_spare.reset();
   m_gpu.reset();
 }
 
@@ -181,10 +249,14 @@ nlohmann::json WarmSupply::status() const {
   nlohmann::json references = nlohmann::json::array();
   for (auto const& one : m_references) references.push_back(one->task);
   auto const ready = std::count_if(m_standbys.begin(), m_standbys.end(), [](const Standby& one) { return one.ready; });
+  auto const spares = std::count_if(m_standbys.begin(), m_standbys.end(),
+                                    [](const Standby& one) { return one.exercised && !one.exercising; });
   nlohmann::json status = {{"standbys", {{"ready", ready}, {"starting", std::ssize(m_standbys) - ready}}},
+                           {"spares", spares},
                            {"references", references},
                            {"references_reused", m_reused},
-                           {"workers_started", m_started}};
+                           {"workers_started", m_started},
+                           {"memory", host_memory()}};
   if (m_gpu != nullptr) status["gpu_memory"] = gpu_memory();
   return status;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -18,5 +20,10 @@ struct JsonLimits {
 /// Errors: internal_error that says what is wrong and at which byte, or which limit is exceeded. Callers set the
 /// outcome and fault, since they know whose text it is. Duplicate keys: the last one counts.
 Result<nlohmann::json> parse_json(std::string_view text, const JsonLimits& limits = {});
+
+/// What in a JSON text could be written otherwise and still be read as the same value, spaces and escapes left aside: a
+/// name that an object has twice, or a number with digits that do not count. None when there is nothing of the kind.
+/// A signature over the value holds for both, so that only this shows that somebody changed a digit. `text` is JSON.
+std::optional<std::string> find_ambiguity(std::string_view text);
 
 }  // namespace cuda_agent::util

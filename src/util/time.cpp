@@ -17,4 +17,8 @@ std::string utc_now() {
                      clock.minutes().count(), clock.seconds().count());
 }
 
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace cuda_agent::util

@@ -1,4 +1,4 @@
-// Wall-clock time for records.
+// Times for records.
 #pragma once
 
 #include <string>
@@ -7,5 +7,8 @@ namespace cuda_agent::util {
 
 /// "2025-01-31T12:34:56Z".
 std::string utc_now();
+
+/// Seconds of the steady clock, which all processes of a machine share.
+double steady_seconds();
 
 }  // namespace cuda_agent::util

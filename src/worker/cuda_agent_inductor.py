@@ -44,3 +44,18 @@ def import_compiler():
     with contextlib.suppress(Exception):
         import torch._dynamo
         import torch._inductor.compile_fx
+
+
+def exercise(device):
+    """Compiles and runs a small function, and lets torch forget it. Its kernels come from Inductor's cache from the second
+    time on. On a GPU Inductor itself is only imported: to use it would start CUDA, whose memory a spare shall not take."""
+    import torch
+    from torch._dynamo.utils import counters
+
+    import_compiler()
+    remember_vector_instructions()
+    compiled = torch.compile(lambda x: torch.relu(x) + 1, backend="inductor" if device == "cpu" else "aot_eager")
+    with torch.no_grad():
+        compiled(torch.ones(64))
+    torch._dynamo.reset()
+    counters.clear()

@@ -63,14 +63,34 @@ def test_check_verdict_holds_on_another_machine(graded, tmp_path):
     assert done.verdict["public_key"] == answer.verdict["signature"]["public_key"]
 
 
+def with_another_digit(text, at):
+    return text[:at] + ("2" if text[at] == "1" else "1") + text[at + 1 :]
+
+
 def test_a_digit_that_was_changed_is_refused(graded, tmp_path):
     text = graded[0].out
-    at = text.index('"spans":[') + len('"spans":[')
-    digit = next(i for i in range(at, len(text)) if text[i].isdigit())
-    changed = text[:digit] + str((int(text[digit]) + 1) % 10) + text[digit + 1 :]
-    done = check(changed, tmp_path)
+    digit = re.compile(r"\d").search(text, text.index('"spans":[')).start()
+    done = check(with_another_digit(text, digit), tmp_path)
     assert done.code == 4, str(done)
     assert "signature" in done.out and "DOES NOT HOLD" in done.out
+
+
+def test_any_digit_of_it_counts(graded, tmp_path):
+    text = graded[0].out
+    digits = [found.start() for found in re.finditer(r"\d", text)]
+    # The last digit of a long number is one that a double may not keep.
+    last = [found.end() - 1 for found in re.finditer(r"\d\.\d{14,}(?![\de])", text)]
+    assert len(last) > 50
+    for at in digits[:: len(digits) // 100] + last[:: len(last) // 50]:
+        done = check(with_another_digit(text, at), tmp_path)
+        # In the place of an exponent it can be a number beyond all numbers, which is no JSON for anybody.
+        assert done.code in (2, 4), f"{text[at - 40 : at + 20]}: {done}"
+        assert done.code == 4 or "out of range" in done.err, str(done)
+
+
+def test_a_name_that_is_there_twice_is_refused(graded, tmp_path):
+    done = check('{"outcome":"pass",' + graded[0].out[1:], tmp_path)
+    assert done.code == 4 and '"outcome"' in done.out, str(done)
 
 
 def test_a_figure_that_was_changed_and_signed_again_is_refused(graded, tmp_path):

@@ -2,6 +2,7 @@
 the next; whatever is killed, the next ask is right."""
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -87,8 +88,9 @@ def nothing_left(session, workspace):
     """Of an ask: no lock, no scratch files, no process beside those that the session keeps."""
     assert lock_is_free(workspace)
     assert left_in_scratch(workspace) == []
-    status = session.until(lambda status: not status["running"] and status["standbys"]["ready"] > 0 and status["standbys"]["starting"] == 0)
-    assert len(session.workers()) == status["standbys"]["ready"] + len(status["references"])
+    calm = lambda status: not status["running"] and status["standbys"]["ready"] > 0 and status["standbys"]["starting"] == 0
+    # It may start one just now.
+    session.until(lambda status: calm(status) and len(session.workers()) == status["standbys"]["ready"] + len(status["references"]))
 
 
 @pytest.fixture(scope="module")
@@ -276,6 +278,74 @@ def test_eight_clients_at_once_get_their_own_answers(warm, tmp_path):
     assert [a.code for a in answers] == [6 if i % 3 == 0 else 0 for i in range(8)], "\n".join(map(str, answers))
     assert [Path(a.verdict["workspace"]).name for a in answers] == [f"w{i}" for i in range(8)]
     assert any("place" in a.err for a in answers)
+
+
+def timed(verdict):
+    """When its rounds began and ended, on the clock that all processes share."""
+    timeline = verdict["timeline"]
+    spans = [s for s in timeline["spans"] if s["what"] == "timed rounds"]
+    assert len(spans) == 1, timeline
+    return timeline["began"] + spans[0]["start"], timeline["began"] + spans[0]["start"] + spans[0]["seconds"]
+
+
+def test_nothing_is_timed_while_another_ask_is_and_who_came_first_goes_first(warm, tmp_path):
+    workspaces = [tiny_workspace(tmp_path / f"w{i}") for i in range(8)]
+    answers = [None] * 8
+
+    def ask(i):
+        answers[i] = warm.ask(workspaces[i], "--baseline", "eager", command="run")
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert [a.code for a in answers] == [0] * 8, "\n".join(map(str, answers))
+    rounds = sorted(timed(a.verdict) for a in answers)
+    assert all(before[1] <= after[0] for before, after in zip(rounds, rounds[1:])), rounds
+    queued = lambda verdict: next(s for s in verdict["timeline"]["spans"] if s["lane"] == "session")["start"] + verdict["timeline"]["began"]
+    in_order = sorted(answers, key=lambda a: queued(a.verdict))
+    assert [timed(a.verdict) for a in in_order] == rounds
+
+
+def test_a_workspace_that_is_held_elsewhere_keeps_nobody_else_waiting(warm, tmp_path):
+    endless, held, free = (tiny_workspace(tmp_path / name, model_new=tiny_mode(4) if name == "endless" else None) for name in ("endless", "held", "free"))
+    first = warm.start_ask(endless, "--call-timeout", "60", bufsize=0)
+    wait_for_line(first, "checking: trial 1")
+    waiting = warm.start_ask(held, bufsize=0)
+    wait_for_line(waiting, "place 1")
+    with (held / ".cuda-agent" / "lock").open("r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        first.send_signal(signal.SIGINT)
+        assert finish(first, 0).code == 130
+        wait_for_line(waiting, "waiting for the workspace")
+        assert warm.ask(free).code == 0
+        assert waiting.poll() is None
+    answer = finish(waiting, 0)
+    assert answer.code == 0 and answer.verdict["outcome"] == "pass", str(answer)
+    nothing_left(warm, held)
+
+
+def test_a_task_that_is_new_gets_the_spare_worker(warm, workspace):
+    ask = lambda: warm.ask(workspace, "--baseline", "compiled", command="run")
+    assert ask().code == 0  # from now on it knows that torch.compile is wanted
+    warm.until(lambda status: status["spares"] == 1)
+    started = warm.status()["workers_started"]
+    (workspace / "model.py").write_text(TINY_MODEL + f"\n# {workspace}\n")
+    answer = ask()
+    assert answer.code == 0 and "compiled" in [arm["name"] for arm in answer.verdict["speed"]["arms"]], str(answer)
+    assert warm.status()["workers_started"] == started
+    nothing_left(warm, workspace)
+
+
+def test_idle_tasks_are_forgotten_above_the_limit_of_memory(workspace):
+    one = Session("--idle-memory", "1MB")
+    try:
+        assert [one.ask(workspace).code for _ in range(2)] == [0, 0]
+        status = one.until(lambda status: status["memory"] > 1e6)  # that of the next standby
+        assert status["references"] == [] and status["references_reused"] == 0
+    finally:
+        one.close()
 
 
 def test_no_session_where_none_is_wanted(workspace):

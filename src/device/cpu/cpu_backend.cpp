@@ -18,14 +18,21 @@ namespace {
 constexpr std::size_t flush_bytes = std::size_t{8} << 20;
 
 /// Plausible floats in [−2, 2) of either width: a result that was not written must not look like an untouched page.
+/// After so many bytes they repeat: drawing them all would take longer than the rest of a call.
+constexpr std::size_t noise_bytes = std::size_t{64} << 10;
+
 void fill_with_noise(std::span<std::byte> memory, std::uint64_t seed) {
   util::SplitMix64 random(seed);
+  std::size_t const drawn = std::min(memory.size(), noise_bytes);
   std::size_t at = 0;
-  for (; at + 8 <= memory.size(); at += 8) {
+  for (; at + 8 <= drawn; at += 8) {
     std::uint64_t const bits = (random() & 0xBFFF'FFFF'BFFF'FFFFULL);
     std::memcpy(memory.data() + at, &bits, 8);
   }
-  std::memset(memory.data() + at, 0x3f, memory.size() - at);
+  std::memset(memory.data() + at, 0x3f, drawn - at);
+  for (at = drawn; at < memory.size(); at += noise_bytes) {
+    std::memcpy(memory.data() + at, memory.data(), std::min(noise_bytes, memory.size() - at));
+  }
 }
 
 std::string cpu_model() {

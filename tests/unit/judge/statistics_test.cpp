@@ -249,6 +249,23 @@ TEST(StoppingRule, SettlesAtOnePercentHalfWidth) {
   EXPECT_FALSE(rule.settled({0, 0, 0}));
 }
 
+TEST(StoppingRule, StopsWhenSettledLaterWhenStableAndAtLastInAnyCase) {
+  StoppingRule rule;
+  rule.budget = 1;
+  rule.patience = 3;
+  std::vector<Interval> const narrow = {{1, 0.995, 1.005}};
+  std::vector<Interval> const usable = {{1, 0.995, 1.005}, {1, 0.97, 1.03}};
+  std::vector<Interval> const unstable = {{1, 0.995, 1.005}, {1, 0.9, 1.1}};
+  EXPECT_TRUE(rule.enough(12, 0.1, narrow));
+  EXPECT_FALSE(rule.enough(8, 0.1, narrow)) << "too few rounds for an interval of this confidence";
+  EXPECT_FALSE(rule.enough(12, 0.9, usable));
+  EXPECT_TRUE(rule.enough(12, 1.1, usable));
+  EXPECT_FALSE(rule.enough(12, 2.9, unstable));
+  EXPECT_TRUE(rule.enough(12, 3.1, unstable));
+  EXPECT_FALSE(rule.enough(8, 29, unstable));
+  EXPECT_TRUE(rule.enough(8, 31, unstable));
+}
+
 TEST(StoppingRule, IsUnstableAboveFivePercentHalfWidth) {
   const StoppingRule rule;
   EXPECT_FALSE(rule.unstable({2.0, 1.901, 2.099}));

@@ -78,5 +78,18 @@ TEST(WorkerCommand, ThePrecompiledHeadersOfInductorOutliveTheReferenceWorkerOnly
   EXPECT_FALSE(keeps(command_for(interpreter, bubblewrap(), Role::candidate)));
 }
 
+TEST(WorkerCommand, OpenMpOfTheCandidatesOwnHasAsManyThreadsAsTorch) {
+  auto const interpreter = interpreter_under("/home/you/clone/.venv");
+  for (Role const role : {Role::reference, Role::candidate}) {
+    WorkerSetup setup;
+    setup.role = role;
+    setup.interpreter = &interpreter;
+    setup.threads = 3;
+    auto const made = worker_command(setup, bubblewrap());
+    EXPECT_EQ(made.command.env.at("OMP_NUM_THREADS"), "3");
+    EXPECT_NE(made.command.argv.back().find("\"threads\":3"), std::string::npos) << made.command.argv.back();
+  }
+}
+
 }  // namespace
 }  // namespace cuda_agent::judge

@@ -44,6 +44,15 @@ TEST(Matching, TakesNamesWithAndWithoutTheirFolder) {
   EXPECT_TRUE(matching(cases, "none").empty());
 }
 
+TEST(Repeated, WhatIsLeftOutIsSoOnce) {
+  auto gpu = exploit("gpu", "", "", "");
+  gpu.needs_cuda = true;
+  std::vector<Case> const cases{honest("a"), gpu};
+  EXPECT_EQ(names(repeated(cases, 1, false)), (Names{"honest/a", "exploits/gpu"}));
+  EXPECT_EQ(names(repeated(cases, 3, false)), (Names{"honest/a", "exploits/gpu", "honest/a", "honest/a"}));
+  EXPECT_EQ(repeated(cases, 3, true).size(), 6U);
+}
+
 TEST(Quick, TakesOneOfEachKindAndItsTwin) {
   auto variant = exploit("a", "Output: variant", "values", "x");
   variant.variant_of = "b";

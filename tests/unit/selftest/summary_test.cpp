@@ -129,4 +129,15 @@ TEST(Summary, OneThatIsNotProvenIsEnough) {
   EXPECT_FALSE(contains(table, "cannot be trusted")) << "what is caught is caught";
 }
 
+TEST(Summary, ACaseThatWasJudgedOftenHasOneRowAndTheOneThatFailedSpeaksForIt) {
+  auto results = all_good();
+  for (int i = 0; i < 2; ++i) results.push_back(result("honest/b", Kind::honest, State::as_expected));
+  EXPECT_TRUE(contains(as_table(results, false), "wrong (6); 3 of 3 ok")) << as_table(results, false);
+  EXPECT_TRUE(contains(in_words(count(results)), "3 of 3 honest candidates passed"));
+  results.push_back(result("honest/b", Kind::honest, State::wrong));
+  auto const table = as_table(results, false);
+  EXPECT_TRUE(contains(table, "WRONG  honest/b")) << table;
+  EXPECT_TRUE(contains(table, "3 of 4 ok")) << table;
+}
+
 }  // namespace cuda_agent::selftest

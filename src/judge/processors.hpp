@@ -1,0 +1,35 @@
+// Processors for the workers of one ask on the CPU. A worker that the scheduler moves between two calls finds its
+// caches and translations on the other side: a model of one millisecond then takes one or two, by chance
+// (docs/measured.md).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "util/file_lock.hpp"
+
+namespace cuda_agent::judge {
+
+class ProcessorClaim {
+ public:
+  /// As many as the models have threads, of those that this process may use and no other ask has claimed: asks at the
+  /// same time, whoever's, shall not meet on one. None when there are too few, or just one in all: then the scheduler
+  /// decides.
+  static std::optional<ProcessorClaim> take(int threads);
+
+  /// From now on all threads of the process run there alone. What cannot be moved stays where it is.
+  void confine(pid_t process) const;
+
+  /// The other way round: its threads run wherever this process may.
+  static void let_go(pid_t process);
+
+  const std::vector<int>& processors() const { return m_processors; }
+
+ private:
+  std::vector<int> m_processors;
+  std::vector<util::FileLock> m_locks;
+};
+
+}  // namespace cuda_agent::judge
