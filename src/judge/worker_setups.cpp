@@ -1,5 +1,7 @@
 #include "judge/worker_setups.hpp"
 
+#include <chrono>
+
 #include "build/worker_module.hpp"
 #include "judge/machine.hpp"
 #include "judge/policy_stage.hpp"
@@ -45,8 +47,9 @@ Result<void> ask_rules_early(const std::filesystem::path& workspace, const Machi
   auto const folder = util::TemporaryFolder::make(std::filesystem::temp_directory_path(problem), "cuda-agent-rules-");
   if (!folder) return fail(folder.error());
   if (auto written = util::write_file(folder->path() / name, *text); !written) return written;
-  auto const found =
-      check_model_new(folder->path(), machine.interpreter, installation.policy, deadline, supply.rules());
+  // Others may wait for the session: a file that takes longer is left to its own ask.
+  auto const soon = deadline.earlier(util::Deadline::after(std::chrono::seconds(3)));
+  auto const found = check_model_new(folder->path(), machine.interpreter, installation.policy, soon, supply.rules());
   return found ? Result<void>() : fail(found.error());
 }
 

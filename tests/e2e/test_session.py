@@ -247,6 +247,28 @@ def test_a_session_that_is_killed_while_it_judges_leaves_the_ask_to_its_client(w
     assert lock_is_free(workspace) and left_in_scratch(workspace) == []
 
 
+@pytest.mark.parametrize("role", ["reference", "candidate"])
+@pytest.mark.parametrize("stage", ["checking: trial 1", "timing the arms"])
+def test_a_worker_that_is_killed_while_it_judges_costs_that_ask_only(warm, workspace, role, stage):
+    if stage == "checking: trial 1":
+        (workspace / "model_new.py").write_text(tiny_mode(4))  # never ends
+    # Rounds that do not settle in the time that is given to them.
+    process = start("run", workspace, "--device", "cpu", "--json", "--baseline", "eager", "--patience", "30", env=warm.env, bufsize=0)
+    wait_for_line(process, stage)
+    folders = {"reference": "/task", "candidate": "/candidate"}
+    serving = [p for p in warm.workers() if f'"role":"{role}"' in Path(f"/proc/{p}/cmdline").read_text() and any(Path(f"/proc/{p}/root{folders[role]}").iterdir())]
+    assert serving
+    for one in serving:
+        os.kill(one, signal.SIGKILL)
+        ended(one)
+    answer = finish(process, time.monotonic())
+    assert answer.code not in (0, 130), str(answer)
+    (workspace / "model_new.py").write_text(tiny_candidate())
+    after = warm.ask(workspace)
+    assert after.code == 0 and STARTED not in after.err and WITHOUT not in after.err, str(after)
+    nothing_left(warm, workspace)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_client_that_leaves_takes_its_ask_with_it(warm, workspace, number):
     (workspace / "model_new.py").write_text(tiny_mode(4))
