@@ -130,7 +130,7 @@ class Ask {
   void note_client(Verdict& verdict) const {
     verdict.timings["total"] = util::steady_seconds() - m_resident->began;
     verdict.began = m_resident->began;
-    verdict.timeline.push_back({"waiting for its turn", "session", m_began - m_resident->waited, m_resident->waited});
+    verdict.timeline.push_back({"waiting for its turn", "session", m_resident->since, m_resident->waited});
     verdict.timings["wait"] += m_resident->waited;
     auto const& compiled = m_resident->compiled;
     if (!compiled.is_object() || !verdict.build) return;

@@ -22,7 +22,8 @@ struct Resident {
   judge::Supply& supply;
   util::Progress& progress;  ///< the client's
   double began = 0;          ///< when the client did, seconds of the steady clock
-  double waited = 0;         ///< seconds, for its turn
+  double since = 0;          ///< when it began to wait for its turn, by the same clock
+  double waited = 0;         ///< seconds from then on
   double held = 0;           ///< seconds of those, for a workspace that somebody else has
   nlohmann::json compiled;   ///< by the client just now: {"build": seconds, "objects": {source: seconds}}
   bool expecting = false;    ///< the ask only is on its way: workers are started for it, and nothing else

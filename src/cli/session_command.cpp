@@ -27,7 +27,7 @@ util::Deadline soon() { return util::Deadline::after(std::chrono::seconds(5)); }
 
 int answer_in_session(const session::Ask& ask, bool expecting, judge::Supply& supply, std::ostream& out,
                       std::ostream& err, util::Progress& progress) {
-  Resident resident{supply, progress, ask.began, ask.waited, ask.held, ask.compiled, expecting};
+  Resident resident{supply, progress, ask.began, ask.since, ask.waited, ask.held, ask.compiled, expecting};
   Console console{out, err, ask.colour, false, ask.arguments, &resident};
   if (::chdir(ask.folder.c_str()) != 0) {
     return print_failure(console, ask.arguments.empty() ? "" : ask.arguments.front(),

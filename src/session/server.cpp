@@ -210,6 +210,7 @@ class Server {
   void answer(const Shared& shared) {
     Client& client = *shared;
     auto const start = Clock::now();
+    client.ask.since = std::chrono::duration<double>(client.since.time_since_epoch()).count();
     client.ask.waited = std::chrono::duration<double>(start - client.since).count();
     client.ask.held = client.held ? std::chrono::duration<double>(start - *client.held).count() : 0;
     std::ostringstream out;

@@ -21,7 +21,8 @@ struct Ask {
   std::string folder;
   bool colour = false;  ///< its standard output takes colours
   double began = 0;     ///< when the client was started: seconds of the steady clock, which all processes share
-  double waited = 0;    ///< seconds, for its turn
+  double since = 0;     ///< when it began to wait for its turn, by the same clock: who came first goes first
+  double waited = 0;    ///< seconds from then on
   double held = 0;      ///< seconds since it was found to be held elsewhere; 0: it was not
   nlohmann::json compiled =
       nlohmann::json::object();  ///< {source: seconds} of what the client has compiled for it just now
