@@ -2,12 +2,12 @@
 #include <regex>
 
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
 
 #include "build/tool_environment.hpp"
 #include "build/toolchain.hpp"
 #include "exec/child.hpp"
 #include "util/environment.hpp"
+#include "util/files.hpp"
 #include "util/hash.hpp"
 #include "util/text.hpp"
 
@@ -23,12 +23,6 @@ const std::vector<std::string> nvcc_hints = {
 
 const std::vector<std::string> host_hints = {"Install one: sudo apt-get install g++",
                                              "Or set CXX to a g++ or clang++ that is on PATH."};
-
-std::string file_state(const fs::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
-  return fmt::format("{}:{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-}
 
 // "g++ (Debian 12.2.0-14) 12.2.0" → "12.2.0"; "… release 13.0, V13.0.88" → "13.0.88"
 std::string version_in(const std::string& text) {
@@ -60,9 +54,9 @@ Result<Compiler> ask_compiler(const fs::path& executable, const std::vector<std:
   Compiler compiler;
   compiler.executable = executable;
   compiler.version = version_in(answer->output);
-  compiler.identity =
-      fmt::format("{} [{}]", lines.empty() ? "" : util::escape_untrusted(util::trim(lines.front())),
-                  util::sha256_hex(answer->output + file_state(fs::canonical(executable, ignored))).substr(0, 16));
+  compiler.identity = fmt::format(
+      "{} [{}]", lines.empty() ? "" : util::escape_untrusted(util::trim(lines.front())),
+      util::sha256_hex(answer->output + util::file_state(fs::canonical(executable, ignored))).substr(0, 16));
   return compiler;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t longest_line = 4096;  // std::regex recurses: longer lines are cut before it sees them
 
-int number(const std::ssub_match& match) { return match.matched ? std::atoi(match.str().c_str()) : 0; }
+int line_or_column(const std::ssub_match& match) { return match.matched ? std::atoi(match.str().c_str()) : 0; }
 
 Diagnostic make(std::string file, int line, int column, std::string severity, const std::string& message,
                 std::string phase) {
@@ -40,8 +40,8 @@ std::optional<Diagnostic> gnu_line(const std::string& line) {
   std::smatch match;
   if (!std::regex_match(line, match, pattern)) return std::nullopt;
   std::string const word = match[4];
-  return make(match[1], number(match[2]), number(match[3]), word[0] == 's' ? "error" : plain_severity(word), match[5],
-              "compile");
+  return make(match[1], line_or_column(match[2]), line_or_column(match[3]),
+              word[0] == 's' ? "error" : plain_severity(word), match[5], "compile");
 }
 
 // kernels/a.cu(4): error: …             (cudafe++)
@@ -51,7 +51,7 @@ std::optional<Diagnostic> cudafe_line(const std::string& line) {
   std::smatch match;
   if (!std::regex_match(line, match, pattern)) return std::nullopt;
   std::string const id = match[4].matched ? match[4].str() + ": " : std::string();
-  return make(match[1], number(match[2]), 0, plain_severity(match[3]), id + match[5].str(), "compile");
+  return make(match[1], line_or_column(match[2]), 0, plain_severity(match[3]), id + match[5].str(), "compile");
 }
 
 // At end of source: error: expected a "}"       (cudafe++)
@@ -85,8 +85,8 @@ std::optional<Diagnostic> assembler_line(const std::string& line) {
   if (!std::regex_match(line, match, pattern)) return std::nullopt;
   std::string const file = match[1];
   bool const temporary = file.size() > 2 && file.compare(file.size() - 2, 2, ".s") == 0;
-  return make(temporary ? "" : file, temporary ? 0 : number(match[2]), 0, match[3] == "Error" ? "error" : "warning",
-              match[4], "assemble");
+  return make(temporary ? "" : file, temporary ? 0 : line_or_column(match[2]), 0,
+              match[3] == "Error" ? "error" : "warning", match[4], "assemble");
 }
 
 // nvcc fatal   : …        nvcc error   : …        g++: fatal error: …        cc1plus: error: …

@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
 
 #include "build/extension.hpp"
 #include "build/toolchain.hpp"
@@ -68,12 +67,6 @@ print("\ncuda-agent-interpreter:" + json.dumps(facts), flush=True)
 os._exit(0)
 )";
 
-std::string file_state(const fs::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return "absent";
-  return fmt::format("{}:{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
-}
-
 // Variables by which the user chooses what the interpreter sees.
 std::map<std::string, std::string> interpreter_environment() {
   std::map<std::string, std::string> kept{{"PYTHONDONTWRITEBYTECODE", "1"}};
@@ -128,7 +121,7 @@ class RememberedAnswer {
     if (!kept) return std::nullopt;
     try {
       for (auto const& [path, state] : kept->at("states").items()) {
-        if (file_state(path) != state.get<std::string>()) return std::nullopt;
+        if (util::file_state(path) != state.get<std::string>()) return std::nullopt;
       }
       return kept->at("facts");
     } catch (const json::exception&) {
@@ -145,7 +138,7 @@ class RememberedAnswer {
                                        fs::path(facts.at("prefix").get<std::string>()) / "pyvenv.cfg",
                                        torch_dir / "version.py", torch_dir / "lib"};
     for (auto const& path : facts.at("search_path")) witnesses.emplace_back(path.get<std::string>());
-    for (auto const& path : witnesses) states[path.string()] = file_state(path);
+    for (auto const& path : witnesses) states[path.string()] = util::file_state(path);
     json const kept = {{"facts", facts}, {"states", std::move(states)}};
     if (util::make_folders(m_file.parent_path())) {
       [[maybe_unused]] auto const written = util::write_file(m_file, kept.dump());

@@ -20,7 +20,6 @@ using File = PlannedWord::File;
 using PlannedCommand = std::vector<PlannedWord>;
 
 constexpr std::string_view line_start = "#$ ";
-constexpr std::size_t longest_dry_run = 1U << 20U;
 
 // An assignment of another name may be one that a tool needs.
 const std::set<std::string> known_variables = {

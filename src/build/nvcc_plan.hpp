@@ -50,6 +50,8 @@ struct DryRun {
   std::filesystem::path nvcc;
 };
 
+constexpr std::size_t longest_dry_run = 1U << 20U;  ///< bytes of its text
+
 struct Understood {
   std::optional<NvccPlan> plan;
   std::string why_not;  ///< for a log

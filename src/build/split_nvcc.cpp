@@ -21,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t longest_dry_run = 1U << 20U;
 constexpr std::size_t longest_module_id = 4096;
 constexpr std::size_t longest_host_text = 256U << 20U;
 constexpr int least_time_to_precompile = 5000;  // milliseconds, of those that are left

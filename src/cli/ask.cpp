@@ -336,7 +336,9 @@ int finish(const Ask& ask, Verdict verdict, const AskOptions& options, Console& 
       console.err << "cuda-agent: warning: --timings-trace: " << written.error().message << '\n';
     }
   }
-  if (auto const recorded = ask.record(json); !recorded) {
+  // What nobody wants any more is not kept; a session's client, which was interrupted, records that itself.
+  bool const cancelled = util::interrupted() && !util::signalled();
+  if (auto const recorded = cancelled ? Result<void>() : ask.record(json); !recorded) {
     console.err << "cuda-agent: warning: the verdict is not in the history: " << recorded.error().message << '\n';
   }
   auto const printed = print_result(console, rendered(verdict, json, ask, options, console));

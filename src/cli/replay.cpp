@@ -16,14 +16,14 @@ namespace {
 
 using nlohmann::json;
 
-struct Ask {
+struct CheckedAsk {
   Seeds seeds;
   std::string printed;  ///< the seeds, as in the verdict
   std::string outcome;
   int trials = 0;
 };
 
-void add(std::vector<Ask>& asks, const json& of, const json& seed) {
+void add(std::vector<CheckedAsk>& asks, const json& of, const json& seed) {
   auto const printed = seed.is_string() ? seed.get<std::string>() : std::string();
   auto const seeds = seeds_in(printed);
   auto const& checked = of.at("correctness");
@@ -33,8 +33,8 @@ void add(std::vector<Ask>& asks, const json& of, const json& seed) {
 }
 
 /// The asks whose checks can be repeated.
-std::vector<Ask> asks_of(const json& verdict) {
-  std::vector<Ask> asks;
+std::vector<CheckedAsk> asks_of(const json& verdict) {
+  std::vector<CheckedAsk> asks;
   if (verdict.at("grade").is_object()) {
     for (json const& run : verdict.at("grade").at("runs")) add(asks, run, run.at("seed"));
   } else {
@@ -50,7 +50,7 @@ std::string checked_outcome(const std::string& outcome) { return outcome == "slo
 
 Result<Replay> replay(const json& verdict, const CheckVerdictOptions& options, Console& console) {
   Replay result;
-  std::vector<Ask> asks;
+  std::vector<CheckedAsk> asks;
   try {
     asks = asks_of(verdict);
   } catch (const json::exception& error) {
@@ -60,7 +60,7 @@ Result<Replay> replay(const json& verdict, const CheckVerdictOptions& options, C
     return fail(Outcome::usage_error, "this verdict has no checks that could be repeated",
                 {"a verdict of `verify`, `run` or `grade` that got as far as the checks has"});
   }
-  for (Ask const& ask : asks) {
+  for (CheckedAsk const& ask : asks) {
     AskOptions again;
     again.command = "verify";
     again.workspace = options.workspace;

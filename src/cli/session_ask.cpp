@@ -61,7 +61,8 @@ std::optional<int> ask_session(const AskOptions& options, Console& console) {
   auto progress = make_progress(console, verbosity(options.output));
   auto const without = [&](const Error& error) {
     if (!util::interrupted()) progress->note(fmt::format("judging without a session: {}", error.message));
-    return std::nullopt;
+    // Cancelled, its answer is not wanted by anybody.
+    return util::interrupted() && !util::signalled() ? std::optional(exit_code(Outcome::interrupted)) : std::nullopt;
   };
   auto const place = session::own_place();
   if (!place) return without(place.error());

@@ -34,9 +34,10 @@ int answer_in_session(const session::Ask& ask, bool expecting, judge::Supply& su
                          {Outcome::environment_error, fmt::format("{} is not there any more", ask.folder)},
                          std::find(ask.arguments.begin(), ask.arguments.end(), "--json") != ask.arguments.end());
   }
-  auto const code = run_line(ask.arguments, console);
-  (void)!::chdir("/");  // the folder can be removed or unmounted
-  return code;
+  struct Leave {
+    ~Leave() { (void)!::chdir("/"); }
+  } const leave;  // the folder can be removed or unmounted
+  return run_line(ask.arguments, console);
 }
 
 int serve(const SessionOptions& options, Console& console) {

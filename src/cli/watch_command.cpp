@@ -109,6 +109,7 @@ class Watch {
       if (m_judging) util::cancel();
       m_news.notify_all();
     }
+    std::lock_guard const guard(m_mutex);  // or it could come between the other thread's look and its wait
     m_news.notify_all();
   }
 

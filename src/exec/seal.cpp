@@ -58,6 +58,8 @@ constexpr std::array forbidden = {
     "keyctl",
     "add_key",
     "request_key",
+    // The judge has given it processors for as long as it is timed.
+    "sched_setaffinity",
     "init_module",
     "finit_module",
     "kexec_load",
@@ -97,11 +99,15 @@ struct OnlyValue {
   std::uint64_t value;
 };
 constexpr std::array only_itself = {
-    OnlyValue{SCMP_SYS(prlimit64), 0, 0},          OnlyValue{SCMP_SYS(sched_setaffinity), 0, 0},
-    OnlyValue{SCMP_SYS(sched_setscheduler), 0, 0}, OnlyValue{SCMP_SYS(sched_setparam), 0, 0},
-    OnlyValue{SCMP_SYS(sched_setattr), 0, 0},      OnlyValue{SCMP_SYS(setpriority), 0, PRIO_PROCESS},
-    OnlyValue{SCMP_SYS(setpriority), 1, 0},        OnlyValue{SCMP_SYS(ioprio_set), 0, ioprio_who_process},
-    OnlyValue{SCMP_SYS(ioprio_set), 1, 0},         OnlyValue{SCMP_SYS(migrate_pages), 0, 0},
+    OnlyValue{SCMP_SYS(prlimit64), 0, 0},
+    OnlyValue{SCMP_SYS(sched_setscheduler), 0, 0},
+    OnlyValue{SCMP_SYS(sched_setparam), 0, 0},
+    OnlyValue{SCMP_SYS(sched_setattr), 0, 0},
+    OnlyValue{SCMP_SYS(setpriority), 0, PRIO_PROCESS},
+    OnlyValue{SCMP_SYS(setpriority), 1, 0},
+    OnlyValue{SCMP_SYS(ioprio_set), 0, ioprio_who_process},
+    OnlyValue{SCMP_SYS(ioprio_set), 1, 0},
+    OnlyValue{SCMP_SYS(migrate_pages), 0, 0},
     OnlyValue{SCMP_SYS(move_pages), 0, 0},
 };
 constexpr std::array signals_to_itself = {SCMP_SYS(kill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),

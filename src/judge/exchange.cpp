@@ -198,18 +198,15 @@ void Exchange::begin_ahead(std::uint64_t seed, int calls) {
 /// What goes wrong is said by the draw that was to use it.
 void Exchange::end_ahead() {
   if (!m_ahead || m_ahead->reply) return;
-  auto reply = m_reference.loan.worker().collect(m_limit, drawing);
-  if (reply) {
-    m_ahead->reply = std::move(*reply);
-  } else {
-    m_ahead.reset();
-  }
+  m_ahead->reply = m_reference.loan.worker().collect(m_limit, drawing);
 }
 
 Result<nlohmann::json> Exchange::drawn_reply(std::uint64_t seed, std::size_t k, int calls, InputKind kind) {
   if (k == 0 && m_ahead && m_ahead->reply) {
     Ahead const ahead = std::move(*m_ahead);
     m_ahead.reset();
+    // A worker that has not answered is gone or no longer in step: every later request would say less of it.
+    if (!*ahead.reply) return *ahead.reply;
     if (ahead.seed == seed && ahead.calls == calls && kind == InputKind::drawn) return *ahead.reply;
   }
   return m_reference.loan.worker().request(draw_request(seed, k, kind), {}, m_limit, drawing);

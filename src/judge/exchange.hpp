@@ -157,11 +157,11 @@ class Exchange {
   std::uint64_t result_bytes() const { return m_room; }       ///< room for those of one call
   device::Backend& backend() const { return m_backend; }
 
-  /// Lends weights or constructor values of the reference to the candidate: asked of the reference with `op`, copied
-  /// into an arena of the candidate's own, whose number is returned.
   /// What the reference's worker stores when asked with `request`, in an arena that can be lent; none for 0 bytes.
   Result<std::unique_ptr<device::Arena>> copy_of(const nlohmann::json& request, std::uint64_t bytes,
                                                  std::string_view during);
+  /// Lends weights or constructor values of the reference to the candidate: asked of the reference with `op`, copied
+  /// into an arena of the candidate's own, whose number is returned.
   Result<int> hand_over(const nlohmann::json& request, std::uint64_t bytes, std::string_view during);
 
  private:
@@ -236,7 +236,7 @@ class Exchange {
   struct Ahead {
     std::uint64_t seed = 0;
     int calls = 0;
-    std::optional<nlohmann::json> reply{};  ///< none: still to be collected
+    std::optional<Result<nlohmann::json>> reply{};  ///< none: still to be collected
   };
   std::optional<Ahead> m_ahead;
   std::optional<MemoryLimit> m_memory_limit;
@@ -252,7 +252,12 @@ class DrawAhead {
   }
   DrawAhead(const DrawAhead&) = delete;
   DrawAhead& operator=(const DrawAhead&) = delete;
-  ~DrawAhead() { m_exchange.end_ahead(); }
+  ~DrawAhead() {
+    try {
+      m_exchange.end_ahead();
+    } catch (const std::exception&) {  // what is missing then is missed by the next draw
+    }
+  }
 
  private:
   Exchange& m_exchange;

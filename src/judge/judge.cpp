@@ -441,7 +441,8 @@ class Judgement {
     note_start(reference());
     if (timed()) m_supply.settle(m_deadline);
     if (m_machine.target == build::Target::cpu) {
-      m_processors = ProcessorClaim::take(facts->value("threads", 0));
+      if (timed()) m_processors = ProcessorClaim::take(facts->value("threads", 0));
+      if (timed()) m_verdict.environment["processors"] = m_processors ? m_processors->in_words() : "any";
       confine(reference());
       return {};
     }
@@ -700,7 +701,11 @@ class Judgement {
                            .rule = {},
                            .tolerance = tolerance(),
                            .limits = call_limits(),
-                           .when_compiled = [this] { return finish_trace(); },
+                           .when_compiled =
+                               [this] {
+                                 m_reference->compiled = m_options.baseline != Baseline::eager;
+                                 return finish_trace();
+                               },
                            .when_warm = [this] { return seal_threads_of_candidate(); },
                            .when_timed = [this] { return look_last(); }};
     if (m_machine.target == build::Target::cpu) {

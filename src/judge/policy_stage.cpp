@@ -22,8 +22,9 @@ std::optional<std::string> rules_key(const fs::path& file, const build::Interpre
                                      const fs::path& policy) {
   std::vector<fs::path> files = {file, policy / "policy.json"};
   std::error_code problem;
-  for (auto const& rule : fs::directory_iterator(policy / "rules", problem)) {
-    if (rule.path().extension() == ".py") files.push_back(rule.path());
+  fs::directory_iterator rule(policy / "rules", problem);
+  for (; !problem && rule != fs::directory_iterator(); rule.increment(problem)) {
+    if (rule->path().extension() == ".py") files.push_back(rule->path());
   }
   std::sort(files.begin() + 2, files.end());
   auto key = interpreter.executable.string();
@@ -87,15 +88,16 @@ void RulesMemo::note(const std::string& key, std::vector<PolicyFinding> findings
 
 Result<std::vector<PolicyFinding>> check_model_new(const fs::path& snapshot, const build::Interpreter& interpreter,
                                                    const fs::path& policy, util::Deadline deadline, RulesMemo* memo) {
-  auto const key =
-      memo != nullptr ? rules_key(snapshot / policy::PythonCheck().name, interpreter, policy) : std::nullopt;
+  auto const file = snapshot / policy::PythonCheck().name;
+  auto const key = memo != nullptr ? rules_key(file, interpreter, policy) : std::nullopt;
   if (auto const* const known = key ? memo->find(*key) : nullptr) return *known;
   auto found = ask_checker(snapshot, interpreter, policy, deadline);
   // A checker that ran out of time may not do so the next time.
   bool const for_good = found && std::none_of(found->begin(), found->end(), [](const PolicyFinding& one) {
                           return one.rule == policy::cannot_be_checked;
                         });
-  if (key && for_good) memo->note(*key, *found);
+  // The checker has opened it again: what it read must still be what the key is of.
+  if (key && for_good && rules_key(file, interpreter, policy) == key) memo->note(*key, *found);
   return found;
 }
 

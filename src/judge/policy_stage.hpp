@@ -37,7 +37,7 @@ std::optional<std::string> rules_key(const std::filesystem::path& file, const bu
 
 /// What the rules find in model_new.py of a snapshot; nothing where it has none. The file is read in a sandbox, in a
 /// process of its own, and never run. `policy` is the folder with policy.json and rules/. What
-/// `memo` has is not asked for again; the file must not change meanwhile.
+/// `memo` has is not asked for again.
 /// Errors: environment_error (no interpreter for the rules), timeout, interrupted.
 Result<std::vector<PolicyFinding>> check_model_new(const std::filesystem::path& snapshot,
                                                    const build::Interpreter& interpreter,
@@ -54,12 +54,12 @@ Result<Witness> read_witness(const nlohmann::json& reply);
 /// The operators seen that the rules refuse. Errors: environment_error (the policy's file).
 Result<std::vector<PolicyFinding>> check_witness(const Witness& witness, const std::filesystem::path& policy);
 
-/// The verdict of a candidate that breaks rules; `findings` is not empty.
 /// A candidate in one call of which no kernel ran at all, its own or an allowed library's, breaks the rule
 /// no-own-kernel: copies are no work.
 Result<std::vector<PolicyFinding>> check_trace(const std::vector<TracedKernel>& kernels,
                                                const std::filesystem::path& policy);
 
+/// The verdict of a candidate that breaks rules; `findings` is not empty.
 Error policy_violation(const std::vector<PolicyFinding>& findings);
 
 }  // namespace cuda_agent::judge

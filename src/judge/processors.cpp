@@ -31,17 +31,18 @@ std::optional<ProcessorClaim> ProcessorClaim::take(int threads) {
   return claim;
 }
 
+std::string ProcessorClaim::in_words() const { return fmt::format("{}", fmt::join(m_processors, ",")); }
+
 namespace {
 
 void move_threads(pid_t process, const cpu_set_t& wanted) {
-  std::error_code problem;
-  std::filesystem::directory_iterator const threads(fmt::format("/proc/{}/task", process), problem);
-  if (problem) return;
-  for (auto const& entry : threads) {
-    auto const name = entry.path().filename().string();
-    pid_t thread = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), thread).ec != std::errc()) continue;
-    (void)::sched_setaffinity(thread, sizeof wanted, &wanted);
+  std::error_code problem;  // the process may end at any moment
+  std::filesystem::directory_iterator thread(fmt::format("/proc/{}/task", process), problem);
+  for (; !problem && thread != std::filesystem::directory_iterator(); thread.increment(problem)) {
+    auto const name = thread->path().filename().string();
+    pid_t number = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), number).ec != std::errc()) continue;
+    (void)::sched_setaffinity(number, sizeof wanted, &wanted);
   }
 }
 

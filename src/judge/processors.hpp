@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -14,9 +15,9 @@ namespace cuda_agent::judge {
 
 class ProcessorClaim {
  public:
-  /// As many as the models have threads, of those that this process may use and no other ask has claimed: asks at the
-  /// same time, whoever's, shall not meet on one. None when there are too few, or just one in all: then the scheduler
-  /// decides.
+  /// As many as the models have threads, of those that this process may use and no other ask has claimed: asks that are
+  /// timed at the same time, whoever's, do not meet on one as long as there are enough for all. None when there are too
+  /// few, or just one in all, or their locks cannot be had: then the scheduler decides.
   static std::optional<ProcessorClaim> take(int threads);
 
   /// From now on all threads of the process run there alone. What cannot be moved stays where it is.
@@ -26,6 +27,7 @@ class ProcessorClaim {
   static void let_go(pid_t process);
 
   const std::vector<int>& processors() const { return m_processors; }
+  std::string in_words() const;  ///< "3,2"
 
  private:
   std::vector<int> m_processors;

@@ -24,6 +24,7 @@ struct LoadedReference {
   std::unique_ptr<Worker> worker;
   nlohmann::json description = nlohmann::json::object();  ///< its own, of the task
   TaskFacts facts;                                        ///< what the look at it found
+  bool compiled = false;                                  ///< torch.compile was used on its model
   std::uint64_t seed = 0;                                 ///< of the constructors
   std::uint64_t input_bytes = 0;
   std::uint64_t result_bytes = 0;

@@ -120,11 +120,7 @@ Result<std::string> Worker::receive(util::Deadline deadline) {
 
 Result<nlohmann::json> Worker::request(const nlohmann::json& message, const std::vector<int>& descriptors,
                                        util::Deadline deadline, std::string_view during) {
-  auto const posted = post(message, descriptors, deadline, during);
-  if (!posted) {
-    stop();
-    return fail(posted.error());
-  }
+  if (auto posted = post(message, descriptors, deadline, during); !posted) return fail(posted.error());
   return collect(deadline, during);
 }
 
@@ -132,7 +128,9 @@ Result<void> Worker::post(const nlohmann::json& message, const std::vector<int>&
                           std::string_view during) {
   resume();
   auto sent = m_channel.send(message.dump(), descriptors, deadline, *m_child);
-  return sent ? Result<void>() : fail(explained(sent.error(), during));
+  if (sent) return {};
+  stop();
+  return fail(explained(sent.error(), during));
 }
 
 Result<nlohmann::json> Worker::collect(util::Deadline deadline, std::string_view during) {

@@ -46,6 +46,7 @@ struct Client {
   bool going = false;
   Clock::time_point since;                  ///< it waits for its turn
   std::optional<Clock::time_point> held{};  ///< first found to be held elsewhere
+  int place = 0;                            ///< that it was told last
   Clock::time_point not_before{};           ///< tried again
 };
 using Shared = std::shared_ptr<Client>;
@@ -62,9 +63,9 @@ std::vector<std::string> pieces(const std::string& text) {
 }
 
 /// A client that does not read is as good as gone.
-bool tell(Client& client, const json& message) {
+bool tell(Client& client, const json& message, Deadline deadline = within_seconds()) {
   std::string const text = message.dump(-1, ' ', false, json::error_handler_t::replace);
-  return client.channel.send(text, {}, within_seconds()).has_value();
+  return client.channel.send(text, {}, deadline).has_value();
 }
 
 class ToClient final : public util::Progress {
@@ -144,7 +145,7 @@ class Server {
           next = *turn;
           m_ready.erase(turn);
           m_running = next;
-          say_places();
+          if (!next->held) say_places();  // else it is tried again, in vain as a rule
         } else if (!m_coming.empty()) {
           coming = m_coming.front()->ask;
           m_coming.pop_front();
@@ -190,13 +191,19 @@ class Server {
       auto const place =
           std::find_if(m_ready.begin(), m_ready.end(), [&](const Shared& one) { return one->since > client->since; });
       m_ready.insert(place, client);
+      if (first) say_places();
     }
     if (first) (void)tell(*client, {{"note", why.message}});
   }
 
+  /// With the lock held, so nobody is waited for: who does not read misses it.
   void say_places() {
-    int place = 1;
-    for (auto const& waiting : m_ready) (void)tell(*waiting, {{"place", place++}});
+    int place = 0;
+    for (auto const& waiting : m_ready) {
+      if (waiting->place == ++place) continue;
+      waiting->place = place;
+      (void)tell(*waiting, {{"place", place}}, Deadline::after(std::chrono::seconds(0)));
+    }
   }
 
   void expect(const Ask& ask) {
@@ -351,7 +358,8 @@ class Server {
         client->going = true;
         std::erase(m_coming, client);
         m_ready.push_back(client);
-        (void)tell(*client, {{"place", m_ready.size() - (m_running ? 0 : 1)}});  // 0: it is next
+        client->place = static_cast<int>(m_ready.size()) - (m_running ? 0 : 1);  // 0: it is next
+        (void)tell(*client, {{"place", client->place}}, Deadline::after(std::chrono::seconds(0)));
         m_news.notify_all();
         return true;
       }

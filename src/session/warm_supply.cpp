@@ -43,7 +43,7 @@ Result<std::unique_ptr<Worker>> WarmSupply::worker(const WorkerSetup& setup) {
   std::string const key = key_of(setup);
   auto found = std::find_if(m_standbys.begin(), m_standbys.end(), [&](const Standby& one) { return one.key == key; });
   if (found != m_standbys.end() && found->exercising) {
-    collect(*found, util::Deadline::after(std::chrono::seconds(60)));
+    collect(*found, setup.ask.earlier(util::Deadline::after(std::chrono::seconds(60))));
     if (found->worker == nullptr) found = m_standbys.end();
     drop_lost();
   }
@@ -100,8 +100,14 @@ void WarmSupply::collect(Standby& standby, util::Deadline deadline) {
   standby.exercising = false;
   if (done) return;
   spdlog::warn("a spare reference worker is of no use: {}", done.error().message);
+  forget_wanted(standby.key);
   standby.worker.reset();
-  m_spare.reset();  // until the next ask wants one
+}
+
+/// Until the next ask wants one: the next one of the kind would fare no better.
+void WarmSupply::forget_wanted(const std::string& key) {
+  if (m_wanted && m_wanted->key == key) m_wanted.reset();
+  if (m_spare && m_spare->key == key) m_spare.reset();
 }
 
 std::unique_ptr<LoadedReference> WarmSupply::reference(const std::string& key) {
@@ -121,6 +127,7 @@ void WarmSupply::keep(std::unique_ptr<LoadedReference> reference) {
   auto const limit = util::Deadline::after(std::chrono::seconds(5));
   auto const left = reference->worker->request({{"op", "idle"}}, {}, limit, "going idle");
   if (!left || !left->value("as_constructed", false)) return;
+  m_compiled = m_compiled || reference->compiled;
   reference->gpu_bytes = left->value("held", std::uint64_t{0}) + context_bytes;
   m_references.push_front(std::move(reference));
   while (static_cast<int>(m_references.size()) > m_limits.references) m_references.pop_back();
@@ -132,10 +139,10 @@ void WarmSupply::expect(const WorkerSetup& reference, const WorkerSetup& candida
   m_spare = reference.compiler ? remembered(reference) : nullptr;
   constexpr int most = 3;
   int const wanted = std::clamp(m_waiting, 1, most);
-  for (int have = standbys_of(key_of(candidate)); have < wanted; ++have) start_standby(candidate);
+  start_standbys(m_wanted.get(), wanted);
   bool const known =
       std::any_of(m_references.begin(), m_references.end(), [&](auto const& one) { return one->task == task; });
-  if (!known && standbys_of(key_of(reference)) == 0) start_standby(reference);
+  if (!known && standbys_of(key_of(reference)) == 0) (void)start_standby(reference);
 }
 
 int WarmSupply::standbys_of(const std::string& key) const {
@@ -143,22 +150,31 @@ int WarmSupply::standbys_of(const std::string& key) const {
       std::count_if(m_standbys.begin(), m_standbys.end(), [&](const Standby& one) { return one.key == key; }));
 }
 
-void WarmSupply::start_standby(const WorkerSetup& setup) {
+bool WarmSupply::start_standby(const WorkerSetup& setup) {
+  auto key = key_of(setup);
   auto worker = start(setup);
   if (!worker) {
     spdlog::warn("no standby: {}", worker.error().message);
-    m_wanted.reset();
-    return;
+    forget_wanted(key);
+    return false;
   }
-  m_standbys.push_back({key_of(setup), std::move(*worker), false, false, false});
+  m_standbys.push_back({std::move(key), std::move(*worker), false, false, false});
+  return true;
+}
+
+void WarmSupply::start_standbys(const Kept* wanted, int most) {
+  if (wanted == nullptr) return;
+  Kept const own(*wanted);  // what is wanted is forgotten when it cannot be started
+  while (standbys_of(own.key) < most && start_standby(own.setup)) {
+  }
 }
 
 void WarmSupply::note_ready(Standby& standby, util::Deadline deadline) {
   if (standby.ready) return;
   if (auto const facts = standby.worker->ready(deadline); !facts) {
     spdlog::warn("a standby did not come up: {}", facts.error().message);
+    forget_wanted(standby.key);
     standby.worker.reset();
-    m_wanted.reset();  // until the next ask wants one: the next would not either
     return;
   }
   standby.ready = true;
@@ -172,12 +188,12 @@ void WarmSupply::tend() {
   while (static_cast<int>(m_standbys.size()) > std::max(m_limits.standbys, m_waiting) + m_limits.spares + 1) {
     m_standbys.pop_front();
   }
-  while (m_wanted && standbys_of(m_wanted->key) < m_limits.standbys) start_standby(Kept(*m_wanted).setup);
-  // A spare comes last: the next ask is of a known task, as a rule.
-  if (!m_spare || m_waiting > 0 || busy()) return;
-  while (m_spare && standbys_of(m_spare->key) < m_limits.spares) start_standby(Kept(*m_spare).setup);
+  start_standbys(m_wanted.get(), m_limits.standbys);
+  // A spare comes last: the next ask is of a known task, as a rule. Before any task was compiled the caches are empty,
+  // and to use torch.compile would take minutes, which an ask would have to wait for.
+  if (!m_spare || !m_compiled || m_waiting > 0 || busy()) return;
+  start_standbys(m_spare.get(), m_limits.spares);
   for (Standby& one : m_standbys) {
-    if (one.exercising) one.worker->resume();
     if (m_spare && one.key == m_spare->key && one.ready && !one.exercised) exercise(one);
   }
 }
@@ -218,11 +234,13 @@ bool WarmSupply::busy() const {
   return std::any_of(m_standbys.begin(), m_standbys.end(), [](const Standby& one) { return !one.ready; });
 }
 
-/// A spare that compiles is held until `tend` goes on with it.
+/// A spare that compiles is waited for as well: stopped it would go on holding Inductor's locks, which the reference
+/// worker may need, and its compiler would run on.
 void WarmSupply::settle(util::Deadline deadline) {
   for (Standby& one : m_standbys) {
-    note_ready(one, deadline.earlier(util::Deadline::after(std::chrono::seconds(60))));
-    if (one.worker != nullptr && one.exercising) one.worker->stop();
+    auto const limit = deadline.earlier(util::Deadline::after(std::chrono::seconds(60)));
+    note_ready(one, limit);
+    if (one.worker != nullptr && one.exercising) collect(one, limit);
   }
   drop_lost();
 }

@@ -21,7 +21,7 @@ struct SupplyLimits {
   int references = 4;                         ///< with a task; the one that was not used for longest goes first
   std::uint64_t idle_memory = 4'000'000'000;  ///< bytes of the host; above it reference workers go
   std::uint64_t idle_gpu_memory =
-      8'000'000'000;  ///< bytes; above it reference workers and standbys go when the session is idle
+      8'000'000'000;  ///< bytes, those of standbys counted in; above it reference workers go
 };
 
 class WarmSupply final : public judge::Supply {
@@ -64,7 +64,9 @@ class WarmSupply final : public judge::Supply {
   };
 
   Result<std::unique_ptr<judge::Worker>> start(const judge::WorkerSetup& setup) const;
-  void start_standby(const judge::WorkerSetup& setup);
+  bool start_standby(const judge::WorkerSetup& setup);
+  void start_standbys(const Kept* wanted, int most);
+  void forget_wanted(const std::string& key);
   int standbys_of(const std::string& key) const;
   void note_ready(Standby& standby, util::Deadline deadline);
   static std::unique_ptr<Kept> remembered(const judge::WorkerSetup& setup);
@@ -86,6 +88,7 @@ class WarmSupply final : public judge::Supply {
   std::shared_ptr<device::Backend> m_gpu;
   std::string m_gpu_name;
   judge::RulesMemo m_rules;
+  bool m_compiled = false;  ///< some task was, by torch.compile: its caches are filled
   int m_waiting = 0;
   int m_reused = 0;
   int m_started = 0;

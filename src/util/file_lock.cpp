@@ -26,9 +26,22 @@ namespace {
 Fd open_lock_file(const std::filesystem::path& file) {
   constexpr int c_flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd fd(::open(file.c_str(), O_RDWR | c_flags));
-  if (!fd && errno == ENOENT) fd = Fd(::open(file.c_str(), O_RDWR | O_CREAT | c_flags, 0666));
+  if (!fd && errno == ENOENT) {
+    fd = Fd(::open(file.c_str(), O_RDWR | O_CREAT | c_flags, 0666));
+    // The umask has made it smaller: whoever waits for this lock has to open it.
+    if (fd) (void)::fchmod(fd.get(), 0666);
+  }
   if (!fd && (errno == EACCES || errno == EROFS)) fd = Fd(::open(file.c_str(), O_RDONLY | c_flags));
   return fd;
+}
+
+/// 0, or why nothing is to be written there: in a folder that others may write to, the name may be another's link to a
+/// file of ours.
+int unfit(int fd) {
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0) return errno;
+  if (!S_ISREG(facts.st_mode)) return S_ISDIR(facts.st_mode) ? EISDIR : EINVAL;
+  return facts.st_nlink > 1 ? EMLINK : 0;
 }
 
 std::string read_holder(int fd) {
@@ -69,6 +82,7 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file, std::strin
   };
   Fd fd = open_lock_file(file);
   if (!fd) return error(errno);
+  if (int const number = unfit(fd.get()); number != 0) return error(number);
 
   for (bool told = false;;) {
     auto const taken = try_lock(fd.get());

@@ -133,6 +133,12 @@ Result<void> append_line(const fs::path& path, std::string_view line) {
   return {};
 }
 
+std::string file_state(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return "absent";
+  return fmt::format("{}:{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
 Result<void> make_folders(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

@@ -23,6 +23,9 @@ Result<void> write_file(const std::filesystem::path& path, std::string_view cont
 /// file. Errors: as write_file.
 Result<void> append_line(const std::filesystem::path& path, std::string_view line);
 
+/// Size and time of the last change, as text that is another one when the file has changed; "absent".
+std::string file_state(const std::filesystem::path& path);
+
 /// mkdir -p. Errors: as write_file.
 Result<void> make_folders(const std::filesystem::path& path);
 

@@ -21,9 +21,9 @@ struct JsonLimits {
 /// outcome and fault, since they know whose text it is. Duplicate keys: the last one counts.
 Result<nlohmann::json> parse_json(std::string_view text, const JsonLimits& limits = {});
 
-/// What in a JSON text could be written otherwise and still be read as the same value, spaces and escapes left aside: a
-/// name that an object has twice, or a number with digits that do not count. None when there is nothing of the kind.
-/// A signature over the value holds for both, so that only this shows that somebody changed a digit. `text` is JSON.
+/// Where a digit or a member of a JSON text can be changed so that it is still read as the same value: a name that an
+/// object has twice, or a number with digits that do not count. None when there is nothing of the kind. A signature
+/// over the value holds for both, so that only this shows that somebody changed it. `text` is JSON.
 std::optional<std::string> find_ambiguity(std::string_view text);
 
 }  // namespace cuda_agent::util

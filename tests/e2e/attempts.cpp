@@ -192,6 +192,7 @@ void at_processes() {
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(0, &one);
+  report("choose its own processors", ::sched_setaffinity(0, sizeof one, &one) == 0);
   report("bind another process to one processor", ::sched_setaffinity(victim, sizeof one, &one) == 0);
   sched_param const parameters{};
   report("schedule another process as idle", ::sched_setscheduler(victim, SCHED_IDLE, &parameters) == 0);

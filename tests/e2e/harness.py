@@ -302,6 +302,12 @@ def tiny_mode(mode):
     return tiny_candidate(TINY_FORWARD.replace(", 0)", f", {mode})"))
 
 
+def recorded(workspace):
+    """The verdicts in the history of a workspace, the oldest first."""
+    history = Path(workspace) / ".cuda-agent" / "history.jsonl"
+    return [json.loads(line) for line in history.read_text().splitlines()] if history.exists() else []
+
+
 def tiny_workspace(into, *, model=TINY_MODEL, model_new=None, kernel=TINY_KERNEL, binding=TINY_BINDING):
     """A workspace for the tiny task; right unless told otherwise. Without `kernel` or `binding` the file is absent."""
     (into / "kernels").mkdir(parents=True, exist_ok=True)

@@ -119,6 +119,7 @@ KEPT_BY = {
     "open another's memory": ("other processes",),
     "read another's environment": ("other processes",),
     "limit another process": ("other processes", "system-call filter"),
+    "choose its own processors": ("system-call filter",),
     "bind another process to one processor": ("other processes", "system-call filter"),
     "schedule another process as idle": ("other processes", "system-call filter"),
     "lower another process's priority": ("other processes", "system-call filter"),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import TINY_MODEL, cuda_agent, finish, left_in_scratch, lock_is_free, start, tiny_candidate, tiny_mode, tiny_workspace, wait_for_line
+from harness import TINY_MODEL, cuda_agent, finish, left_in_scratch, lock_is_free, recorded, start, tiny_candidate, tiny_mode, tiny_workspace, wait_for_line
 
 STARTED = "started a session"
 WITHOUT = "judging without a session"
@@ -283,6 +283,8 @@ def test_a_client_that_leaves_takes_its_ask_with_it(warm, workspace, number):
     answer = finish(process, began)
     if number == signal.SIGINT:
         assert (answer.code, answer.verdict["outcome"]) == (130, "interrupted"), str(answer)
+    interrupted = [verdict for verdict in recorded(workspace) if verdict["outcome"] == "interrupted"]
+    assert len(interrupted) == (1 if number == signal.SIGINT else 0)  # not by the session as well
     (workspace / "model_new.py").write_text(tiny_candidate())
     after = warm.ask(workspace)
     assert after.code == 0 and time.monotonic() - began < 60, str(after)
@@ -338,17 +340,21 @@ def test_a_workspace_that_is_held_elsewhere_keeps_nobody_else_waiting(warm, tmp_
     endless, held, free = (tiny_workspace(tmp_path / name, model_new=tiny_mode(4) if name == "endless" else None) for name in ("endless", "held", "free"))
     first = warm.start_ask(endless, "--call-timeout", "60", bufsize=0)
     wait_for_line(first, "checking: trial 1")
-    waiting = warm.start_ask(held, bufsize=0)
-    wait_for_line(waiting, "place 1")
+    waiting = [warm.start_ask(held, bufsize=0) for _ in range(2)]
+    for one in waiting:
+        wait_for_line(one, "place")
     with (held / ".cuda-agent" / "lock").open("r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         first.send_signal(signal.SIGINT)
         assert finish(first, 0).code == 130
-        wait_for_line(waiting, "waiting for the workspace")
+        for one in waiting:
+            wait_for_line(one, "waiting for the workspace")
         assert warm.ask(free).code == 0
-        assert waiting.poll() is None
-    answer = finish(waiting, 0)
-    assert answer.code == 0 and answer.verdict["outcome"] == "pass", str(answer)
+        assert [one.poll() for one in waiting] == [None, None]
+    for one in waiting:
+        answer = finish(one, 0)
+        assert answer.code == 0 and answer.verdict["outcome"] == "pass", str(answer)
+        assert answer.err.count("place") < 5, answer.err  # not at every try
     nothing_left(warm, held)
 
 
@@ -361,6 +367,26 @@ def test_a_task_that_is_new_gets_the_spare_worker(warm, workspace):
     answer = ask()
     assert answer.code == 0 and "compiled" in [arm["name"] for arm in answer.verdict["speed"]["arms"]], str(answer)
     assert warm.status()["workers_started"] == started
+    nothing_left(warm, workspace)
+
+
+def test_a_spare_that_cannot_be_started_is_given_up_until_the_next_ask(warm, workspace):
+    ask = lambda: warm.ask(workspace, "--baseline", "compiled", command="run")
+    assert ask().code == 0
+    status = warm.until(lambda status: status["spares"] == 1 and status["standbys"]["ready"] == 2 and status["standbys"]["starting"] == 0)
+    folder = warm.env["CUDA_AGENT_SESSIONS"] / f"{status['key']}.workers"
+    folder.rename(folder.with_suffix(".away"))
+    folder.touch()
+    idle = lambda p: '"role":"reference"' in Path(f"/proc/{p}/cmdline").read_text() and not any(Path(f"/proc/{p}/root/task").iterdir())
+    for one in filter(idle, warm.workers()):
+        os.kill(one, signal.SIGKILL)
+        ended(one)
+    warm.until(lambda status: status["spares"] == 0)
+    folder.unlink()
+    folder.with_suffix(".away").rename(folder)
+    assert ask().code == 0
+    warm.until(lambda status: status["spares"] == 1)
+    assert warm.command("log").out.count("no standby") == 1
     nothing_left(warm, workspace)
 
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from harness import TINY_KERNEL, finish, nothing_left, start, tiny_candidate, tiny_mode, tiny_workspace
+from harness import TINY_KERNEL, finish, nothing_left, recorded, start, tiny_candidate, tiny_mode, tiny_workspace
 
 WAITING = "waiting for the next save"
 
@@ -85,6 +85,7 @@ def test_the_newest_save_wins(watching):
     candidate.write_text(tiny_candidate())
     assert watching.verdict()["outcome"] == "pass"
     assert watching.stop() == 130
+    assert [verdict["outcome"] for verdict in recorded(watching.workspace)] == ["pass", "wrong", "pass"]
     nothing_left(watching.workspace)
 
 

@@ -17,10 +17,10 @@ namespace {
 /// More than two private caches hold, so that every arm finds its inputs equally far away.
 constexpr std::size_t flush_bytes = std::size_t{8} << 20;
 
-/// Plausible floats in [−2, 2) of either width: a result that was not written must not look like an untouched page.
-/// After so many bytes they repeat: drawing them all would take longer than the rest of a call.
+/// After so many bytes the noise repeats: drawing them all would take longer than the rest of a call.
 constexpr std::size_t noise_bytes = std::size_t{64} << 10;
 
+/// Plausible floats in [−2, 2) of either width: a result that was not written must not look like an untouched page.
 void fill_with_noise(std::span<std::byte> memory, std::uint64_t seed) {
   util::SplitMix64 random(seed);
   std::size_t const drawn = std::min(memory.size(), noise_bytes);

@@ -140,6 +140,15 @@ TEST(Seal, AmongOthersSignalsGoToOnesOwnProcessOnly) {
   EXPECT_TRUE(sealed_among_others([] { return refused(::syscall(SYS_pidfd_send_signal, -1, 0, nullptr, 0)); }));
 }
 
+TEST(Seal, AWorkerStaysOnTheProcessorsThatItWasGiven) {
+  EXPECT_TRUE(sealed(Seal::no_new_processes, [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(0, &set);
+    return refused(::sched_setaffinity(0, sizeof set, &set));
+  }));
+}
+
 TEST(Seal, AmongOthersLimitsAndPrioritiesAreOnesOwnOnly) {
   pid_t const other = ::getpid();
   EXPECT_TRUE(sealed_among_others([] {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/files.hpp"
@@ -89,6 +90,22 @@ TEST_F(FileLocks, ALinkInItsPlaceIsRefused) {
   ASSERT_FALSE(lock);
   EXPECT_EQ(lock.error().outcome, Outcome::environment_error);
   EXPECT_EQ(read_file(m_folder.path() / "precious", 10), "x");
+}
+
+TEST_F(FileLocks, AnotherNameOfAFileInItsPlaceIsRefused) {
+  ASSERT_TRUE(write_file(m_folder.path() / "precious", "x"));
+  fs::create_hard_link(m_folder.path() / "precious", file());
+  auto const lock = take(Deadline::after(1s));
+  ASSERT_FALSE(lock);
+  EXPECT_EQ(lock.error().outcome, Outcome::environment_error);
+  EXPECT_EQ(read_file(m_folder.path() / "precious", 10), "x");
+}
+
+TEST_F(FileLocks, CanBeOpenedByOthersWhateverTheUmask) {
+  auto const before = ::umask(077);
+  { auto const lock = take(Deadline::after(1s)); }
+  ::umask(before);
+  EXPECT_EQ(fs::status(file()).permissions(), fs::perms(0666));
 }
 
 }  // namespace
