@@ -1,5 +1,7 @@
 #include "policy/objects.hpp"
 
+#include <algorithm>
+
 #include "policy/objects_input.hpp"
 
 namespace cuda_agent::policy {
@@ -33,6 +35,9 @@ Result<std::vector<ObjectFinding>> check_objects(const ObjectCheck& check) {
   find_linkage(*input, *rules, check.folders, findings);
   find_constructors(*input, *rules, findings);
   find_kernel_calls(*input, findings);
+  // What a header brings along with a call is said after the call.
+  std::stable_partition(findings.begin(), findings.end(),
+                        [&](const ObjectFinding& one) { return one.rule != rules->unknown.rule; });
   return findings;
 }
 

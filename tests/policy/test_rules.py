@@ -86,6 +86,11 @@ def test_one_place_is_one_finding():
     assert rules_of(file("for _ in range(3):\n    x = cuda_extension.f(torch.relu(x))\nreturn x")) == ["torch-compute"]
 
 
+def test_what_is_refused_is_said_where_it_is_used_and_of_nothing_that_comes_of_it():
+    text = "import hashlib\nimport os\n" + file("if os.path.exists('/tmp'):\n    x = cuda_extension.f(x)\nreturn cuda_extension.relu(x, hashlib.sha256(b'x').hexdigest()[:4])")
+    assert [one["message"] for one in findings(text)] == ["import hashlib", "import os", "os.path.exists is used", "hashlib.sha256 is used"]
+
+
 def test_findings_are_limited_and_counted():
     body = "y = cuda_extension.relu(x)\n" + "\n".join("y = torch.relu(y)" for _ in range(200)) + "\nreturn y"
     answer = run_checker(file(body))

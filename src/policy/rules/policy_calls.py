@@ -10,6 +10,7 @@ from policy_values import (
     KERNEL,
     NOTHING,
     PLAIN,
+    REFUSED,
     SCALAR,
     UNKNOWN,
     WEIGHT,
@@ -77,6 +78,8 @@ class Calls:
         if kind == "site":
             return self.call_container(atom, arguments, node)
         self.escape(arguments.all(), node)
+        if kind == "refused":
+            return REFUSED
         if self.forward:
             self.find("untraceable-call", node, "what is called here cannot be followed")
             return DATA
@@ -281,7 +284,7 @@ class Calls:
         if category == "refused":
             self.check_path(path, node)
             self.escape(arguments.all(), node)
-            return DATA if self.forward else UNKNOWN
+            return self.given_by_refused(path)
         if category == "builtins":
             return self.call_builtin(path.split(".")[-1], arguments, node, frame)
         if path in self.decorating:

@@ -8,6 +8,7 @@ from policy_values import (
     KERNEL,
     NOTHING,
     PLAIN,
+    REFUSED,
     UNKNOWN,
     WEIGHT,
     Arguments,
@@ -90,10 +91,18 @@ class Objects:
         if category == "dtypes":
             return DTYPE
         if not inner and not self.check_path(path, node):
-            return DATA if self.forward else UNKNOWN
+            return self.given_by_refused(path)
         if category == "plain" and path.split(".")[-1] == path.split(".")[-1].lower() and path.startswith("torch.version"):
             return PLAIN
         return one("ext", path)
+
+    def given_by_refused(self, path):
+        if not path.startswith("torch."):
+            return REFUSED
+        return DATA if self.forward else UNKNOWN
+
+    def attribute_of_refused(self, atom, name, node, inner):
+        return REFUSED
 
     def attribute_of_inst(self, atom, name, node, inner):
         cls = atom[1]

@@ -6,6 +6,7 @@
 ("plain",)            a number, a text, a shape: no tensor
 ("str", text)         a text that is known
 ("dtype",) ("device",)
+("refused",)          what something gives that is refused and computes nothing: said once, where it is used
 ("unknown",)          what the constructor gets, and what is made from it
 ("ext", path)         something outside of the file, by its dotted name
 ("func", node)        a function or lambda of the file
@@ -29,6 +30,7 @@ def one(*atom):
 
 PLAIN = one("plain")
 UNKNOWN = one("unknown")
+REFUSED = one("refused")
 DTYPE = one("dtype")
 DEVICE = one("device")
 INPUT = one("tensor", "input")

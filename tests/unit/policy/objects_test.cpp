@@ -126,6 +126,27 @@ TEST(RefusedObjects, ComputingInTorchIsNamedWhateverItIsCalledThrough) {
                   {"python-code", "PyImport_ImportModule", at}});
 }
 
+constexpr const char* through_dispatcher = R"cpp(
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/types.h>
+#include "../binding_registry.h"
+  static at::Tensor relu(const at::Tensor& x) {
+    static auto op =
+        c10::Dispatcher::singleton().findSchemaOrThrow("aten::relu", "").typed<at::Tensor(const at::Tensor&)>();
+    return op.call(x);
+  }
+  static void bind_relu(pybind11::module& m) { m.def("relu", &relu); }
+  REGISTER_BINDING(relu, bind_relu);
+)cpp";
+
+TEST(RefusedObjects, WhatAHeaderBringsAlongComesAfterWhatWasCalled) {
+  auto const findings = findings_in({{"kernels/refused_binding.cpp", through_dispatcher}}, Target::cpu);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings.front().rule, "torch-redispatch");
+  EXPECT_EQ(findings.back().rule, "unknown-symbol");
+}
+
 constexpr const char* refused_system = R"cpp(
 #include <csignal>
 #include <cstdio>
