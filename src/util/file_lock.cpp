@@ -21,22 +21,27 @@ namespace cuda_agent::util {
 
 namespace {
 
+/// A sticky folder, such as /tmp, is one that others write to as well.
+bool is_shared(const std::filesystem::path& folder) {
+  struct stat facts {};
+  return ::stat(folder.empty() ? "." : folder.c_str(), &facts) == 0 && (facts.st_mode & S_ISVTX) != 0;
+}
+
 // Without O_CREAT first: in a sticky folder the kernel refuses it for another user's file (fs.protected_regular).
 // Read-only last: flock needs no more, we just cannot leave our name then.
-Fd open_lock_file(const std::filesystem::path& file) {
+Fd open_lock_file(const std::filesystem::path& file, bool shared) {
   constexpr int c_flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd fd(::open(file.c_str(), O_RDWR | c_flags));
   if (!fd && errno == ENOENT) {
     fd = Fd(::open(file.c_str(), O_RDWR | O_CREAT | c_flags, 0666));
-    // The umask has made it smaller: whoever waits for this lock has to open it.
-    if (fd) (void)::fchmod(fd.get(), 0666);
+    // The umask has made it smaller, and whoever else waits for it has to open it.
+    if (fd && shared) (void)::fchmod(fd.get(), 0666);
   }
   if (!fd && (errno == EACCES || errno == EROFS)) fd = Fd(::open(file.c_str(), O_RDONLY | c_flags));
   return fd;
 }
 
-/// 0, or why nothing is to be written there: in a folder that others may write to, the name may be another's link to a
-/// file of ours.
+/// 0, or why nothing is to be written there: the name may be another user's link to a file of ours.
 int unfit(int fd) {
   struct stat facts {};
   if (::fstat(fd, &facts) != 0) return errno;
@@ -80,9 +85,15 @@ Result<FileLock> FileLock::acquire(const std::filesystem::path& file, std::strin
                 fmt::format("cannot lock {}: {}", file.string(), std::generic_category().message(number)),
                 {"check that its folder exists and can be written"});
   };
-  Fd fd = open_lock_file(file);
+  bool const shared = is_shared(file.parent_path());
+  Fd fd = open_lock_file(file, shared);
   if (!fd) return error(errno);
-  if (int const number = unfit(fd.get()); number != 0) return error(number);
+  if (int const number = shared ? unfit(fd.get()) : 0; number != 0) {
+    return fail(Outcome::environment_error,
+                fmt::format("cannot lock {}: it is not a file of its own: {}", file.string(),
+                            std::generic_category().message(number)),
+                {"see who has put it there (ls -li), and remove it"});
+  }
 
   for (bool told = false;;) {
     auto const taken = try_lock(fd.get());

@@ -78,6 +78,12 @@ class Session:
                 found += [p for p in below if "cuda_agent_worker" in Path(f"/proc/{p}/cmdline").read_text() and "bwrap" not in os.readlink(f"/proc/{p}/exe")]
         return found
 
+    def workers_of(self, role, serving):
+        """Those of a role that have been given a task or candidate, or that have not."""
+        folder = {"reference": "task", "candidate": "candidate"}[role]
+        has_it = lambda pid: any(Path(f"/proc/{pid}/root/{folder}").iterdir())
+        return [p for p in self.workers() if f'"role":"{role}"' in Path(f"/proc/{p}/cmdline").read_text() and has_it(p) == serving]
+
     def close(self):
         status = self.status()
         if status:
@@ -259,8 +265,7 @@ def test_a_worker_that_is_killed_while_it_judges_costs_that_ask_only(warm, works
     # Rounds that do not settle in the time that is given to them.
     process = start("run", workspace, "--device", "cpu", "--json", "--baseline", "eager", "--patience", "30", env=warm.env, bufsize=0)
     wait_for_line(process, stage)
-    folders = {"reference": "/task", "candidate": "/candidate"}
-    serving = [p for p in warm.workers() if f'"role":"{role}"' in Path(f"/proc/{p}/cmdline").read_text() and any(Path(f"/proc/{p}/root{folders[role]}").iterdir())]
+    serving = warm.workers_of(role, serving=True)
     assert serving
     for one in serving:
         os.kill(one, signal.SIGKILL)
@@ -377,8 +382,7 @@ def test_a_spare_that_cannot_be_started_is_given_up_until_the_next_ask(warm, wor
     folder = warm.env["CUDA_AGENT_SESSIONS"] / f"{status['key']}.workers"
     folder.rename(folder.with_suffix(".away"))
     folder.touch()
-    idle = lambda p: '"role":"reference"' in Path(f"/proc/{p}/cmdline").read_text() and not any(Path(f"/proc/{p}/root/task").iterdir())
-    for one in filter(idle, warm.workers()):
+    for one in warm.workers_of("reference", serving=False):
         os.kill(one, signal.SIGKILL)
         ended(one)
     warm.until(lambda status: status["spares"] == 0)
